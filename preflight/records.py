@@ -26,7 +26,7 @@ Word = Literal["READY", "READY_WITH_WARNINGS", "NOT_READY", "INCONCLUSIVE", "REH
 
 
 class Struct(msgspec.Struct, frozen=True):
-    """Base of every struct in a record; each says ``kw_only`` itself, as msgspec does not inherit it."""
+    """Base of every struct in a record; msgspec does not inherit ``kw_only``, so each says it."""
 
 
 class Run(Struct, kw_only=True):
@@ -217,7 +217,7 @@ class Check(Struct, kw_only=True):
     action: str = ""
     """What to do next; never empty for ``fail``."""
     blocked_by: str | None = None
-    """Id of the check whose failure closed the gate; with ``device`` of it: ``kernel.first on gpu5``."""
+    """The check whose failure closed the gate, and its device: ``kernel.first on gpu5``."""
     required: bool = True
     started: str | None = None
     """RFC 3339 in UTC."""

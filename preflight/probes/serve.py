@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import traceback
+from pathlib import Path
 from typing import Any
 
 PACKAGE = "preflight_probes"
@@ -25,14 +26,14 @@ def _load_package() -> None:
     Running by path puts this folder first on sys.path, where a module named ``kernel`` would
     shadow one of the user's; it is taken off again.
     """
-    here = os.path.dirname(os.path.abspath(__file__))
-    if sys.path and os.path.abspath(sys.path[0]) == here:
+    here = Path(__file__).resolve().parent
+    if sys.path and Path(sys.path[0]).resolve() == here:
         del sys.path[0]
     spec = importlib.util.spec_from_file_location(
-        PACKAGE, os.path.join(here, "__init__.py"), submodule_search_locations=[here]
+        PACKAGE, here / "__init__.py", submodule_search_locations=[str(here)]
     )
     if spec is None or spec.loader is None:
-        raise ImportError("the probe package cannot be loaded from " + here)
+        raise ImportError(f"the probe package cannot be loaded from {here}")
     package = importlib.util.module_from_spec(spec)
     sys.modules[PACKAGE] = package
     spec.loader.exec_module(package)
@@ -55,7 +56,7 @@ def _die_with_parent() -> None:
         os._exit(1)
 
 
-def _describe(error: BaseException) -> "dict[str, Any]":
+def _describe(error: BaseException) -> dict[str, Any]:
     """Facts of an exception that survive the pipe."""
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     code = getattr(error, "error_code", None)  # torch.AcceleratorError: the CUDA or HIP code
