@@ -25,11 +25,7 @@ Mode = Literal["certify", "rehearse", "simulate"]
 Word = Literal["READY", "READY_WITH_WARNINGS", "NOT_READY", "INCONCLUSIVE", "REHEARSED"]
 
 
-class Struct(msgspec.Struct, frozen=True):
-    """Base of every struct in a record; msgspec does not inherit ``kw_only``, so each says it."""
-
-
-class Run(Struct, kw_only=True):
+class Run(msgspec.Struct, frozen=True, kw_only=True):
     """When and how the run was made."""
 
     id: str
@@ -51,9 +47,15 @@ class Run(Struct, kw_only=True):
     tool_version: str
     argv: tuple[str, ...] = ()
     """The command line, to repeat the run."""
+    selected: tuple[str, ...] = ()
+    """Stages asked for by ``--only`` or ``--skip``; empty when all of them were."""
+    strict: bool = False
+    """Warnings make the exit code 1."""
+    interrupted: str | None = None
+    """What ended the run early: ``SIGINT``, ``deadline``, ``killed``; None otherwise."""
 
 
-class Order(Struct, kw_only=True):
+class Order(msgspec.Struct, frozen=True, kw_only=True):
     """What was bought."""
 
     reference: str | None = None
@@ -73,7 +75,7 @@ class Order(Struct, kw_only=True):
     days: float | None = None
 
 
-class Host(Struct, kw_only=True):
+class Host(msgspec.Struct, frozen=True, kw_only=True):
     """The machine below the accelerators."""
 
     name: str
@@ -97,14 +99,14 @@ class Host(Struct, kw_only=True):
     """``docker``, ``podman``, ``kubernetes`` or None where no sign of one was seen."""
 
 
-class Node(Struct, kw_only=True):
+class Node(msgspec.Struct, frozen=True, kw_only=True):
     """One machine of the run."""
 
     name: str
     rank: int = 0
 
 
-class Device(Struct, kw_only=True):
+class Device(msgspec.Struct, frozen=True, kw_only=True):
     """One accelerator, or the CPU in a rehearsal."""
 
     name: str
@@ -127,7 +129,7 @@ class Device(Struct, kw_only=True):
     """Newest CUDA version the driver speaks: ``13.0``."""
 
 
-class Package(Struct, kw_only=True):
+class Package(msgspec.Struct, frozen=True, kw_only=True):
     """One distribution of the tested environment."""
 
     version: str
@@ -135,7 +137,7 @@ class Package(Struct, kw_only=True):
     """``url`` where it was installed from a file or address of its own (PEP 610)."""
 
 
-class Versions(Struct, kw_only=True):
+class Versions(msgspec.Struct, frozen=True, kw_only=True):
     """What was installed."""
 
     driver: str | None = None
@@ -148,11 +150,11 @@ class Versions(Struct, kw_only=True):
     triton: str | None = None
     python: str | None = None
     kernel: str | None = None
-    packages: dict[str, Package] = {}
+    packages: dict[str, Package] = msgspec.field(default_factory=dict)
     """Distribution name to version, of the interpreter under test."""
 
 
-class Limit(Struct, kw_only=True):
+class Limit(msgspec.Struct, frozen=True, kw_only=True):
     """A bound and who says so."""
 
     value: float
@@ -161,7 +163,7 @@ class Limit(Struct, kw_only=True):
     """Where the bound comes from, readable: ``80% of the neighbours' median``."""
 
 
-class Measurement(Struct, kw_only=True):
+class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """One number that never travels without its unit."""
 
     name: str
@@ -176,7 +178,7 @@ class Measurement(Struct, kw_only=True):
     limit: Limit | None = None
 
 
-class Series(Struct, kw_only=True):
+class Series(msgspec.Struct, frozen=True, kw_only=True):
     """Points of a curve."""
 
     name: str
@@ -188,7 +190,7 @@ class Series(Struct, kw_only=True):
     points: tuple[tuple[float, float], ...]
 
 
-class Matrix(Struct, kw_only=True):
+class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     """Values by row and column, such as bandwidth of every ordered pair."""
 
     name: str
@@ -198,7 +200,7 @@ class Matrix(Struct, kw_only=True):
     values: tuple[tuple[float | None, ...], ...]
 
 
-class Check(Struct, kw_only=True):
+class Check(msgspec.Struct, frozen=True, kw_only=True):
     """One judgement."""
 
     id: str
@@ -229,7 +231,7 @@ class Check(Struct, kw_only=True):
     """Raw text: last lines of output, a traceback of the probed code."""
 
 
-class StageSummary(Struct, kw_only=True):
+class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Worst status and summed wall time of a stage."""
 
     name: str
@@ -237,7 +239,7 @@ class StageSummary(Struct, kw_only=True):
     duration_s: float | None = None
 
 
-class Verdict(Struct, kw_only=True):
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """One word for a record."""
 
     word: Word
@@ -246,7 +248,7 @@ class Verdict(Struct, kw_only=True):
     """Sentences, the first cause first."""
 
 
-class Record(Struct, kw_only=True):
+class Record(msgspec.Struct, frozen=True, kw_only=True):
     """One run, as it stands in ``record.json``."""
 
     schema: str = SCHEMA

@@ -114,3 +114,11 @@ STAGES: tuple[Stage, ...] = (
 
 STAGE_NAMES: tuple[str, ...] = tuple(stage.name for stage in STAGES)
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in STAGES}
+
+COLLECTION = "checks"
+"""Stage of results that speak of a check file which could not be collected."""
+
+
+def position_of(stage: str) -> int:
+    """Place of a stage on the path, from 0; what is not on it comes last."""
+    return STAGE_NAMES.index(stage) if stage in BY_NAME else len(STAGE_NAMES)

@@ -1,0 +1,1 @@
+"""The pytest plugin, ordering and gates, launching and bounding children."""
