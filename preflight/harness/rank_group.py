@@ -1,0 +1,199 @@
+"""The ranks of one process group, each a probe process owned by this supervisor."""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from preflight import clock
+from preflight.harness.channel import POLL_S, Channel, Message
+from preflight.harness.culprit import RankState, name_culprit
+from preflight.harness.outcomes import CannotLook, ProbeFailed
+from preflight.harness.probing import START_DEADLINE_S, join_evidence
+
+ECHO_GRACE_S = 1.0
+"""How long the other ranks may still speak after the first trouble, before all are killed."""
+
+
+class RankGroup:
+    """``len(devices)`` ranks that join one process group and then answer calls together.
+
+    ``environment`` is added to the user's own in every rank. Any failure ends the whole group.
+    """
+
+    def __init__(
+        self,
+        python: str,
+        devices: Sequence[str],
+        *,
+        backend: str,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._python = python
+        self._devices = tuple(devices)
+        self._backend = backend
+        self._environment = dict(environment or {})
+        self._channels: list[Channel] = []
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether the ranks are up."""
+        return bool(self._channels)
+
+    def join(self, *, deadline_s: float) -> list[dict[str, Any]]:
+        """Start the ranks and form the group; each rank's answer.
+
+        Raises CannotLook when an interpreter does not come up, ProbeFailed naming the rank when
+        the group does not form.
+        """
+        port = _free_port()
+        try:
+            for rank in range(len(self._devices)):
+                self._channels.append(Channel(self._python, self._place(rank, port)))
+            for rank, channel in enumerate(self._channels):
+                self._await_ready(rank, channel)
+        except BaseException:
+            self.close()
+            raise
+        return self.call(
+            "ranks.join",
+            deadline_s=deadline_s,
+            each=[{"device": device} for device in self._devices],
+            backend=self._backend,
+            timeout_s=deadline_s + 60.0,  # ours must be the deadline that speaks
+        )
+
+    def call(
+        self,
+        name: str,
+        *,
+        deadline_s: float,
+        each: Sequence[Mapping[str, Any]] | None = None,
+        **params: Any,
+    ) -> list[dict[str, Any]]:
+        """Answer of every rank to one call, by rank; ``each`` adds parameters rank by rank.
+
+        Raises ProbeFailed naming the rank at fault.
+        """
+        until_s = clock.seconds() + deadline_s
+        answers: dict[int, Message] = {}
+        for rank, channel in enumerate(self._channels):
+            channel.send(name, {**params, **(each[rank] if each else {})})
+        trouble_s: float | None = None
+        while len(answers) < len(self._channels):
+            running = [channel.child.is_running() for channel in self._channels]
+            self._collect(answers)
+            lost = [r for r, up in enumerate(running) if not up and r not in answers]
+            bad = lost or [r for r, m in answers.items() if m["event"] == "raised"]
+            now_s = clock.seconds()
+            if bad and trouble_s is None:
+                trouble_s = now_s
+            if now_s >= until_s or (trouble_s is not None and now_s >= trouble_s + ECHO_GRACE_S):
+                break
+            select.select(self._channels, [], [], POLL_S)
+        if len(answers) == len(self._channels) and not _raised(answers):
+            return [answers[rank]["value"] for rank in range(len(self._channels))]
+        raise self._failure(answers, deadline_s, timed_out=trouble_s is None)
+
+    def close(self) -> None:
+        """Kill every rank's group."""
+        for channel in self._channels:
+            channel.close()
+        self._channels = []
+
+    def leave(self) -> None:
+        """Let the ranks end by themselves for a moment, then kill what is left."""
+        for channel in self._channels:
+            channel.child.close_input()
+        self.close()
+
+    def _place(self, rank: int, port: int) -> dict[str, str]:
+        world = str(len(self._devices))
+        return {
+            **self._environment,
+            "RANK": str(rank),
+            "LOCAL_RANK": str(rank),
+            "WORLD_SIZE": world,
+            "LOCAL_WORLD_SIZE": world,
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+        }
+
+    def _await_ready(self, rank: int, channel: Channel) -> None:
+        message = channel.await_message(clock.seconds() + START_DEADLINE_S)
+        if message is None or message["event"] != "ready":
+            running = channel.child.is_running()
+            channel.close()
+            end = channel.child.exit(timed_out=running)
+            raise CannotLook(
+                f"the interpreter of rank {rank} {end.sentence()} before it answered",
+                evidence=end.output,
+                action="check that this Python starts: " + self._python + " -c pass",
+            )
+
+    def _collect(self, answers: dict[int, Message]) -> None:
+        for rank, channel in enumerate(self._channels):
+            for message in channel.messages():
+                if message["event"] in ("returned", "raised"):
+                    answers[rank] = message
+
+    def _failure(
+        self, answers: Mapping[int, Message], deadline_s: float, *, timed_out: bool
+    ) -> ProbeFailed:
+        states = [self._state(rank, answers.get(rank)) for rank in range(len(self._channels))]
+        channels = self._channels
+        self.close()
+        rank, sentence = name_culprit(states)
+        outputs = [
+            f"--- rank {i}, last in {c.step}\n{join_evidence(_trace(answers, i), c.child.output.text())}"
+            for i, c in enumerate(channels)
+        ]
+        who = f"rank {rank}: " if rank is not None else ""
+        late = f"no answer within {deadline_s:.0f} s; " if timed_out else ""
+        return ProbeFailed(late + who + sentence, evidence="\n".join(outputs), rank=rank)
+
+    def _state(self, rank: int, answer: Message | None) -> RankState:
+        channel = self._channels[rank]
+        progress = channel.last_progress or {}
+        ending = None
+        if not channel.child.is_running():
+            end = channel.child.exit()
+            ending = (
+                f"killed by {end.signal_name} in {channel.step}"
+                if end.signal_name
+                else f"exited with code {end.code} without a word, in {channel.step}"
+            )
+        error = None
+        if answer is not None and answer["event"] == "raised":
+            first = str(answer["message"]).strip().splitlines() or [""]
+            error = f"{answer['type']}: {first[0][:400]}"
+        return RankState(
+            rank=rank,
+            answered=answer is not None and answer["event"] == "returned",
+            error=error,
+            ending=ending,
+            stopped=channel.child.state() in ("T", "t"),
+            step=channel.step,
+            seq=int(progress.get("seq") or 0),
+            entered=bool(progress.get("entered")),
+            fingerprint=str(progress.get("fingerprint") or ""),
+        )
+
+
+def _raised(answers: Mapping[int, Message]) -> bool:
+    return any(message["event"] == "raised" for message in answers.values())
+
+
+def _trace(answers: Mapping[int, Message], rank: int) -> str:
+    message = answers.get(rank)
+    return str(message["traceback"]) if message and message["event"] == "raised" else ""
+
+
+def _free_port() -> int:
+    """A port that was free a moment ago on the loopback address."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+    return port

@@ -1,0 +1,38 @@
+"""Finds and ends processes of a run that nobody owns any more."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+RUN_VARIABLE = "PREFLIGHT_RUN"
+"""Variable, in the environment of every process of a run, that holds the path of its folder."""
+
+
+def survivors(run_folder: Path, *, proc: Path = Path("/proc")) -> tuple[int, ...]:
+    """Processes, other than this one, whose environment carries the folder of the run.
+
+    Grandchildren that left their session are found too. Empty where there is no /proc.
+    """
+    needle = f"{RUN_VARIABLE}={run_folder}".encode()
+    found = []
+    for folder in proc.glob("[0-9]*"):
+        pid = int(folder.name)
+        if pid == os.getpid():
+            continue
+        # Processes end while they are listed, and those of other users cannot be read.
+        with contextlib.suppress(OSError):
+            if needle in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(pid)
+    return tuple(sorted(found))
+
+
+def sweep(run_folder: Path) -> tuple[int, ...]:
+    """Kill what is left of a run; the processes that were found."""
+    found = survivors(run_folder)
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+    return found
