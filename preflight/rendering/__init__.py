@@ -1,0 +1,1 @@
+"""A report is a function of the record: one file a format, no clock, no files, no exit codes."""
