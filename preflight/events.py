@@ -66,6 +66,13 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment"):
     """What the interpreter under test has installed, and which device torch calls what."""
 
     versions: Versions
+    torch: dict[str, Any] | None = None
+    """What the import of torch answered (probes/environment.py); None when it failed."""
+    failed: bool = False
+    """The import failed: a fact of the environment. Otherwise, without ``torch``, nobody looked."""
+    cause: str = ""
+    """Why there is no ``torch``, in a sentence."""
+    evidence: str = ""
     torch_devices: dict[str, str] = msgspec.field(default_factory=dict)
     """Device name to torch's name: ``gpu0`` to ``cuda:0``."""
 

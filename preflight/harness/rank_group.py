@@ -147,7 +147,8 @@ class RankGroup:
         self.close()
         rank, sentence = name_culprit(states)
         outputs = [
-            f"--- rank {i}, last in {c.step}\n{join_evidence(_trace(answers, i), c.child.output.text())}"
+            f"--- rank {i}, last in {c.step}\n"
+            + join_evidence(_trace(answers, i), c.child.output.text())
             for i, c in enumerate(channels)
         ]
         who = f"rank {rank}: " if rank is not None else ""

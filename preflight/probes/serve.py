@@ -11,7 +11,6 @@ import importlib
 import importlib.util
 import json
 import os
-import signal
 import sys
 import traceback
 from pathlib import Path
@@ -39,23 +38,6 @@ def _load_package() -> None:
     spec.loader.exec_module(package)
 
 
-def _die_with_parent() -> None:
-    """Ask Linux to kill this process when its supervisor dies, however it dies."""
-    parent = int(os.environ.pop("PREFLIGHT_PARENT", "0"))
-    if not sys.platform.startswith("linux"):
-        return
-    try:
-        import ctypes
-
-        pr_set_pdeathsig = 1  # linux/prctl.h
-        ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, int(signal.SIGKILL), 0, 0, 0)
-    except (ImportError, OSError, AttributeError) as error:
-        print(f"preflight: this process may outlive its supervisor ({error})", file=sys.stderr)
-        return
-    if parent and os.getppid() != parent:
-        os._exit(1)
-
-
 def _describe(error: BaseException) -> dict[str, Any]:
     """Facts of an exception that survive the pipe."""
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
@@ -72,8 +54,8 @@ def _describe(error: BaseException) -> dict[str, Any]:
 
 def main() -> None:
     """Serve until standard input ends."""
-    _die_with_parent()
     _load_package()
+    importlib.import_module(PACKAGE + ".lifeline").die_with_parent()
     reply = importlib.import_module(PACKAGE + ".reply")
     reply.open_stream()
     reply.send("ready", pid=os.getpid(), python=sys.version.split()[0])

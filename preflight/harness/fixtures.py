@@ -1,0 +1,153 @@
+"""What a check may ask for by the names of its arguments."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from preflight import clock
+from preflight.events import Environment
+from preflight.harness.outcomes import CannotLook, ProbeFailed
+from preflight.harness.plugin import NO_DEVICE, PLUGIN, RESULT, SPEC, UNTIL_S, ChecksPlugin
+from preflight.harness.probing import Probe
+from preflight.harness.rank_service import RankCall, RankService
+from preflight.harness.result import Result
+from preflight.harness.situation import Situation
+from preflight.harness.software import look_at_environment
+from preflight.plan import Plan
+from preflight.records import Device
+
+
+def _plugin(request: pytest.FixtureRequest) -> ChecksPlugin:
+    return request.config.stash[PLUGIN]
+
+
+@pytest.fixture
+def result(request: pytest.FixtureRequest) -> Result:
+    """Takes measurements, warnings and actions of this check."""
+    return request.node.stash[RESULT]  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def situation(request: pytest.FixtureRequest) -> Situation:
+    """The run, the machine and the results so far."""
+    return _plugin(request).situation
+
+
+@pytest.fixture(scope="session")
+def plan(situation: Situation) -> Plan:
+    """The plan of the campaign; empty where none was given."""
+    return situation.plan
+
+
+@pytest.fixture
+def device(request: pytest.FixtureRequest, situation: Situation) -> Device | None:
+    """The device this check speaks of, with torch's name for it once torch was asked."""
+    return None if request.param == NO_DEVICE else situation.device(request.param)
+
+
+@pytest.fixture(scope="session")
+def environment(request: pytest.FixtureRequest, situation: Situation) -> Environment:
+    """What the interpreter under test has; torch is imported there once a run."""
+    if situation.environment is None:
+        situation.environment = look_at_environment(
+            situation.options.python, situation.inventory.devices
+        )
+        _plugin(request).journal.append(situation.environment)
+    return situation.environment
+
+
+class BoundProbe:
+    """Calls probes within what is left of a check's deadline."""
+
+    def __init__(self, probe: Probe, until_s: float, given: Mapping[str, Any]) -> None:
+        self._probe = probe
+        self._until_s = until_s
+        self._given = dict(given)
+
+    def __call__(self, name: str, **params: Any) -> dict[str, Any]:
+        """Answer of ``module.function``; raises ProbeFailed or CannotLook."""
+        left_s = self._until_s - clock.seconds()
+        if left_s <= 0:
+            raise ProbeFailed(f"no time is left for {name} within the deadline of this check")
+        return self._probe.call(name, deadline_s=left_s, **{**self._given, **params})
+
+
+@pytest.fixture(scope="session")
+def _device_probes(situation: Situation) -> Iterator[dict[str, Probe]]:
+    probes: dict[str, Probe] = {}
+    yield probes
+    for probe in probes.values():
+        probe.close()
+
+
+@pytest.fixture
+def probe(
+    request: pytest.FixtureRequest,
+    situation: Situation,
+    device: Device,
+    _device_probes: dict[str, Probe],
+) -> BoundProbe:
+    """Calls probes on this check's device, in the process that serves this device."""
+    held = _device_probes.setdefault(device.name, Probe(situation.options.python))
+    return BoundProbe(held, request.node.stash[UNTIL_S], _given(situation, device))
+
+
+@pytest.fixture
+def fresh(request: pytest.FixtureRequest, situation: Situation) -> Iterator[Any]:
+    """Makes probes in processes that have done nothing yet: ``fresh(environment={...})``."""
+    made: list[Probe] = []
+    given = {}
+    if "device" in request.fixturenames:
+        given = _given(situation, request.getfixturevalue("device"))
+
+    def start(environment: Mapping[str, str] | None = None) -> BoundProbe:
+        made.append(Probe(situation.options.python, environment))
+        return BoundProbe(made[-1], request.node.stash[UNTIL_S], given)
+
+    yield start
+    for one in made:
+        one.close()
+
+
+def _given(situation: Situation, device: Device) -> dict[str, Any]:
+    """Parameters that every probe of a device takes."""
+    if device.torch_device is None:
+        raise ProbeFailed(
+            f"torch does not see {device.name} ({device.product}, {device.uuid or device.pci})",
+            action="compare CUDA_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES with the driver's list",
+        )
+    return {"device": device.torch_device, "seed": situation.options.seed}
+
+
+@pytest.fixture(scope="session")
+def _rank_service(situation: Situation) -> Iterator[RankService]:
+    service = RankService(situation)
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def ranks(request: pytest.FixtureRequest, _rank_service: RankService) -> RankCall:
+    """Calls probes on every rank of the node at once."""
+    return RankCall(_rank_service, request.node.stash[UNTIL_S])
+
+
+@pytest.fixture
+def scratch(request: pytest.FixtureRequest) -> Path:
+    """An empty folder inside the run's own, removed when the run ends."""
+    root = _plugin(request).folder / "scratch"
+    try:
+        root.mkdir(exist_ok=True)
+        name = request.node.stash[SPEC].id + "-"
+        return Path(tempfile.mkdtemp(prefix=name, dir=root))
+    except OSError as error:
+        raise CannotLook(
+            f"no folder for temporary files can be made: {os.strerror(error.errno or 0)}",
+            action=f"free space under {root}, or name another folder with --out",
+        ) from error

@@ -1,0 +1,262 @@
+"""The pytest plugin: collects, orders, gates and records the checks of one phase of a run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from preflight import clock
+from preflight.errors import CheckContractError
+from preflight.events import Ended, Planned, PlannedCheck, Refused, Started
+from preflight.gates import blocker
+from preflight.harness.conclusion import conclude
+from preflight.harness.contract import MARKER, CheckSpec, read_spec, refuse_duplicates
+from preflight.harness.journal import Journal
+from preflight.harness.result import Result
+from preflight.harness.situation import Situation, read_situation
+from preflight.harness.sweep import RUN_VARIABLE
+from preflight.probes.lifeline import die_with_parent
+from preflight.records import Check
+from preflight.stages import COLLECTION, position_of
+
+PHASE_VARIABLE = "PREFLIGHT_PHASE"
+DEVICE_VARIABLE = "PREFLIGHT_DEVICE"
+NO_DEVICE = "none"
+"""Stands for a device where none was found, so that the checks of devices still have results."""
+
+SPEC = pytest.StashKey[CheckSpec]()
+RESULT = pytest.StashKey[Result]()
+UNTIL_S = pytest.StashKey[float]()
+"""Moment of the monotonic clock at which the check must be done."""
+_TROUBLES = pytest.StashKey[list[BaseException]]()
+_BLOCKED = pytest.StashKey["str | None"]()
+PLUGIN = pytest.StashKey["ChecksPlugin"]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Called in the process of a phase and in each of its xdist workers."""
+    config.addinivalue_line("markers", f"{MARKER}(id, stage, deadline, ...): what a check is")
+    plugin = ChecksPlugin(config)
+    config.stash[PLUGIN] = plugin
+    config.pluginmanager.register(plugin, "preflight-checks")
+    if plugin.is_worker:
+        die_with_parent()
+
+
+class ChecksPlugin:
+    """State of one process of a phase."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.folder = Path(os.environ[RUN_VARIABLE])
+        self.phase = os.environ[PHASE_VARIABLE]
+        self.is_worker = hasattr(config, "workerinput")
+        self.own_device = os.environ.get(DEVICE_VARIABLE) if self.is_worker else None
+        self.journal = Journal(self.folder)
+        events = self.journal.new_events()
+        self.situation: Situation = read_situation(events)
+        self._planned: Planned | None = next((e for e in events if isinstance(e, Planned)), None)
+
+    # -- collecting ----------------------------------------------------------------------------
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """One item per device for a check that takes ``device``."""
+        if "device" in metafunc.fixturenames:
+            names = [d.name for d in self.situation.inventory.devices] or [NO_DEVICE]
+            if self.own_device is not None:
+                names = [name for name in names if name == self.own_device]
+            metafunc.parametrize("device", names, indirect=True, ids=names)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A check file that cannot be collected is a result of its own: nobody could look."""
+        if not report.failed or self.phase != "host":
+            return
+        name = Path(str(report.nodeid).partition("::")[0]).stem or "folder"
+        self._record(
+            Check(
+                id=f"{COLLECTION}.{name}",
+                stage=COLLECTION,
+                title=f"The checks of {report.nodeid or 'the folder'} can be collected",
+                node=self.situation.node,
+                status="error",
+                reason=f"{report.nodeid or 'a folder of checks'} cannot be collected",
+                action="mend the file; the evidence names the line",
+                evidence=report.longreprtext[-8000:],
+            )
+        )
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """Refuse what breaks the contract, put the path in order, keep this phase's checks."""
+        specs = [self._spec(item) for item in items]
+        try:
+            refuse_duplicates(specs)
+        except CheckContractError as error:
+            self._refuse(error)
+        items.sort(key=_place)
+        if self._planned is None:
+            self._planned = self._plan(items)
+            self.journal.append(self._planned)
+        gone = [item for item in items if not self._is_mine(item)]
+        items[:] = [item for item in items if self._is_mine(item)]
+        if gone:
+            config.hook.pytest_deselected(items=gone)
+
+    def _spec(self, item: pytest.Item) -> CheckSpec:
+        path, line, _ = item.reportinfo()
+        where = f"{path}:{(line or 0) + 1}"
+        function = getattr(item, "function", None)
+        try:
+            if function is None:
+                raise CheckContractError(
+                    "only functions are checks", where=where, mend="write a function check_..."
+                )
+            spec = read_spec(function, item.get_closest_marker(MARKER), where)
+        except CheckContractError as error:
+            self._refuse(error)
+        item.stash[SPEC] = spec
+        return spec
+
+    def _refuse(self, error: CheckContractError) -> Any:
+        self.journal.append(Refused(what=error.what, where=error.where, mend=error.mend))
+        raise pytest.UsageError(str(error)) from error
+
+    def _plan(self, items: list[pytest.Item]) -> Planned:
+        selected = self.situation.options.selected
+        rows = []
+        for item in items:
+            spec = item.stash[SPEC]
+            if spec.stage in selected:
+                rows.append(
+                    PlannedCheck(
+                        id=spec.id,
+                        stage=spec.stage,
+                        title=spec.title,
+                        phase=spec.phase,
+                        nodeid=item.nodeid,
+                        device=_device_of(item),
+                        deadline_s=spec.deadline_s,
+                        required=self._is_required(spec),
+                        gates=spec.gates,
+                    )
+                )
+        return Planned(checks=tuple(rows))
+
+    def _is_mine(self, item: pytest.Item) -> bool:
+        spec = item.stash[SPEC]
+        done = {(check.id, check.device) for check in self.situation.results}
+        return (
+            spec.phase == self.phase
+            and spec.stage in self.situation.options.selected
+            and (spec.id, _device_of(item)) not in done
+        )
+
+    def _is_required(self, spec: CheckSpec) -> bool:
+        """The plan's own list where it has one, else what the check says of itself."""
+        required = self.situation.plan.required
+        if required.stages or required.checks:
+            return spec.stage in required.stages or spec.id in required.checks
+        return spec.required
+
+    # -- running -------------------------------------------------------------------------------
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Say that a check begins, run it, and record how it ended."""
+        spec, device = item.stash[SPEC], _device_of(item)
+        started, began_s = clock.stamp(), clock.seconds()
+        item.stash[RESULT] = Result()
+        item.stash[_TROUBLES] = []
+        item.stash[_BLOCKED] = None
+        item.stash[UNTIL_S] = began_s + spec.deadline_s
+        self.journal.append(Started(id=spec.id, device=device, pid=os.getpid(), at=started))
+        outcome = yield
+        self._record(
+            conclude(
+                spec,
+                item.stash[RESULT],
+                item.stash[_TROUBLES],
+                node=self.situation.node,
+                device=device,
+                required=self._is_required(spec),
+                blocked_by=item.stash[_BLOCKED],
+                started=started,
+                duration_s=clock.seconds() - began_s,
+            )
+        )
+        return outcome
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Skip what an earlier failure blocks, and what needs a device where there is none."""
+        spec = item.stash[SPEC]
+        assert self._planned is not None
+        cause = blocker(
+            spec.stage,
+            _device_of(item),
+            spec.needs,
+            self.situation.results,
+            selected=self.situation.options.selected,
+            gating={row.id for row in self._planned.checks if row.gates},
+        )
+        if cause is not None:
+            item.stash[_BLOCKED] = cause
+            pytest.skip(f"blocked by {cause}")
+        if spec.per_device and _device_of(item) is None:
+            pytest.skip("no device was found")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Keep the exceptions of set-up, call and tear-down."""
+        report = yield
+        if call.excinfo is not None:
+            item.stash[_TROUBLES].append(call.excinfo.value)
+        return report
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str) -> None:
+        """xdist: the worker that ran ``crashitem`` is dead, and with it what it knew."""
+        assert self._planned is not None, "the phase of devices comes after the first collection"
+        for row in self._planned.checks:
+            if row.nodeid == crashitem:
+                self._record(lost(row, self.situation.node, "its worker process died"))
+
+    def _record(self, check: Check) -> None:
+        self.situation.results.append(check)
+        self.journal.append(Ended(check=check))
+
+
+def lost(row: PlannedCheck, node: str, why: str) -> Check:
+    """The result of a check that was planned and whose process is gone."""
+    return Check(
+        id=row.id,
+        stage=row.stage,
+        title=row.title,
+        node=node,
+        device=row.device,
+        status="error",
+        reason=f"nobody could look: {why}",
+        action="run again; if it stays, send us run.log",
+        required=row.required,
+        started=clock.stamp(),
+    )
+
+
+def _device_of(item: pytest.Item) -> str | None:
+    """Name of the device an item speaks of."""
+    callspec = getattr(item, "callspec", None)
+    name: str | None = callspec.params.get("device") if callspec is not None else None
+    return None if name == NO_DEVICE else name
+
+
+def _place(item: pytest.Item) -> tuple[int, str, int]:
+    """Stage on the path, then file, then line; pytest keeps the order of devices."""
+    path, line, _ = item.reportinfo()
+    return position_of(item.stash[SPEC].stage), str(path), line or 0

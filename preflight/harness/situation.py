@@ -1,0 +1,74 @@
+"""What a check may know: the run, the machine, the environment and the results so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from preflight.events import Ended, Environment, Event, Inventory, Opened, Options
+from preflight.plan import Plan
+from preflight.records import Check, Device, Order
+
+
+@dataclass
+class Situation:
+    """The state of a run, read from its journal."""
+
+    options: Options
+    order: Order
+    plan: Plan
+    inventory: Inventory
+    environment: Environment | None = None
+    results: list[Check] = field(default_factory=list)
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """Devices with torch's own names, as far as torch has been asked."""
+        names = self.environment.torch_devices if self.environment else {}
+        return tuple(
+            msgspec.structs.replace(d, torch_device=names.get(d.name, d.torch_device))
+            for d in self.inventory.devices
+        )
+
+    @property
+    def node(self) -> str:
+        """Name of this node."""
+        nodes = self.inventory.nodes
+        return nodes[0].name if nodes else self.inventory.host.name
+
+    @property
+    def is_rehearsal(self) -> bool:
+        """Whether the CPU stands in for the cards."""
+        return self.options.mode != "certify"
+
+    def device(self, name: str) -> Device:
+        """The device of that name; KeyError where there is none."""
+        return {device.name: device for device in self.devices}[name]
+
+
+def read_situation(events: Iterable[Event]) -> Situation:
+    """The situation after ``events``; the journal holds the run and the inventory by then."""
+    opened: Opened | None = None
+    inventory: Inventory | None = None
+    environment: Environment | None = None
+    results = []
+    for event in events:
+        if isinstance(event, Opened):
+            opened = event
+        elif isinstance(event, Inventory):
+            inventory = event
+        elif isinstance(event, Environment):
+            environment = event
+        elif isinstance(event, Ended):
+            results.append(event.check)
+    assert opened is not None and inventory is not None, "a phase starts after the inventory"
+    return Situation(
+        options=opened.options,
+        order=opened.order,
+        plan=msgspec.convert(opened.options.plan, Plan),
+        inventory=inventory,
+        environment=environment,
+        results=results,
+    )
