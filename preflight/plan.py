@@ -30,6 +30,7 @@ from preflight.plan_tables import (
     Strategy,
 )
 from preflight.plan_values import DTYPES
+from preflight.redaction import redact_text, redact_value
 
 _toml: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
@@ -88,8 +89,18 @@ def decode_plan(text: str, *, where: str) -> Plan:
 
 
 def plan_to_builtins(plan: Plan) -> dict[str, Any]:
-    """The plan as it would stand in JSON or TOML, defaults left out; decoding it gives it back."""
+    """The plan for a record: defaults left out, secrets in variables and paths taken out.
+
+    Each table and key stands as in the file, so that it reads as a plan again.
+    """
     tables: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(plan))
+    software = tables.get("software", {})
+    if "env" in software:
+        env = software["env"]
+        software["env"] = {name: redact_value(name, value) for name, value in env.items()}
+    for name in ("checkpoint", "data"):
+        if "path" in tables.get(name, {}):
+            tables[name]["path"] = redact_text(tables[name]["path"])
     limits = tables.pop("limits", {})
     limits.update(limits.pop("floors", {}))
     tables["limits"] = limits
