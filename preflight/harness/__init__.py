@@ -1,1 +1,18 @@
-"""The pytest plugin, ordering and gates, launching and bounding children."""
+"""The pytest plugin, ordering and gates, launching and bounding children.
+
+What a check file imports stands here; the rest of the package is the engine's own.
+"""
+
+from preflight.harness.outcomes import CannotLook, ProbeFailed
+from preflight.harness.result import Result, at_least, at_most, exactly
+from preflight.harness.situation import Situation
+
+__all__ = [
+    "CannotLook",
+    "ProbeFailed",
+    "Result",
+    "Situation",
+    "at_least",
+    "at_most",
+    "exactly",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,14 +52,18 @@ def device(request: pytest.FixtureRequest, situation: Situation) -> Device | Non
 
 
 @pytest.fixture(scope="session")
-def environment(request: pytest.FixtureRequest, situation: Situation) -> Environment:
-    """What the interpreter under test has; torch is imported there once a run."""
-    if situation.environment is None:
-        situation.environment = look_at_environment(
-            situation.options.python, situation.inventory.devices
-        )
-        _plugin(request).journal.append(situation.environment)
-    return situation.environment
+def ask_torch(request: pytest.FixtureRequest, situation: Situation) -> Callable[[], Environment]:
+    """Asks what the interpreter under test has; torch is imported there once, when first asked."""
+
+    def ask() -> Environment:
+        if situation.environment is None:
+            situation.environment = look_at_environment(
+                situation.options.python, situation.inventory.devices
+            )
+            _plugin(request).journal.append(situation.environment)
+        return situation.environment
+
+    return ask
 
 
 class BoundProbe:

@@ -17,7 +17,7 @@ from preflight.probes.lifeline import PARENT_VARIABLE, die_with_parent
 from preflight.records import Node
 
 INVENTORY_DEADLINE_S = 20.0
-"""A healthy NVML starts in under 2 s on eight devices without persistence mode; a sick one never."""
+"""Without persistence mode NVML wakes each card first: seconds; a sick one never answers."""
 
 
 def main() -> None:

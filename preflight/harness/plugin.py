@@ -171,7 +171,8 @@ class ChecksPlugin:
         spec, device = item.stash[SPEC], _device_of(item)
         started, began_s = clock.stamp(), clock.seconds()
         item.stash[RESULT] = Result()
-        item.stash[_TROUBLES] = []
+        troubles: list[BaseException] = []
+        item.stash[_TROUBLES] = troubles
         item.stash[_BLOCKED] = None
         item.stash[UNTIL_S] = began_s + spec.deadline_s
         self.journal.append(Started(id=spec.id, device=device, pid=os.getpid(), at=started))
@@ -180,7 +181,7 @@ class ChecksPlugin:
             conclude(
                 spec,
                 item.stash[RESULT],
-                item.stash[_TROUBLES],
+                troubles,
                 node=self.situation.node,
                 device=device,
                 required=self._is_required(spec),

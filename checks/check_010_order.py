@@ -1,0 +1,67 @@
+"""Stage order: what was bought against what is there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from preflight.harness import Result, Situation, exactly
+
+REHEARSAL = "a rehearsal has no cards"
+
+
+@pytest.mark.check(id="order.count", stage="order", deadline="10s")
+def check_count(situation: Situation, result: Result) -> None:
+    """As many cards are visible as were bought."""
+    bought = _bought_here(situation, result)
+    devices = situation.inventory.devices
+    result.advise(
+        "show the seller this report; a card that the host has and you do not see is a matter of "
+        "the container's devices or of CUDA_VISIBLE_DEVICES / ROCR_VISIBLE_DEVICES"
+    )
+    if situation.inventory.hidden:
+        result.warn("hidden by the environment: " + "; ".join(situation.inventory.hidden))
+    found = len(devices)
+    result.measure("cards", found, "1", limit=exactly(bought, "the order"))
+    if found != bought:
+        listed = ", ".join(f"{d.name} {d.pci or d.uuid or ''}".strip() for d in devices) or "none"
+        result.fail(f"{bought} cards were bought and {found} are visible: {listed}")
+    result.note(f"{found} of {bought}")
+
+
+@pytest.mark.check(id="order.product", stage="order", deadline="10s")
+def check_product(situation: Situation, result: Result) -> None:
+    """Every card is of the product that was bought."""
+    if situation.is_rehearsal:
+        result.skip(REHEARSAL)
+    product = situation.order.product
+    if product is None:
+        result.skip("no plan says which product was bought")
+    devices = situation.inventory.devices
+    if not devices:
+        result.skip("no card was found; order.count and driver.present speak of that")
+    result.advise("show the seller this report: another product was delivered")
+    others = [d for d in devices if not _is_product(d.product, product)]
+    if others:
+        names = ", ".join(f"{d.name} is {d.product}" for d in others)
+        result.fail(f"{product} was bought; {names}")
+    result.note(devices[0].product)
+
+
+def _bought_here(situation: Situation, result: Result) -> int:
+    """Cards bought for this node; skips where nothing says it."""
+    if situation.is_rehearsal:
+        result.skip(REHEARSAL)
+    gpus, nodes = situation.order.gpus, situation.order.nodes or 1
+    if gpus is None:
+        result.skip("no plan says how many cards were bought")
+    if nodes > 1:
+        result.skip(f"the order spans {nodes} nodes and this run sees one")
+    return gpus
+
+
+def _is_product(found: str, bought: str) -> bool:
+    """Whether the driver's name holds every word of the plan's, whatever the marks between."""
+    words = set(re.split(r"[^a-z0-9]+", found.lower()))
+    return set(filter(None, re.split(r"[^a-z0-9]+", bought.lower()))) <= words

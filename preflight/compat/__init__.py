@@ -1,0 +1,1 @@
+"""Static judgement: will this build run on that card."""
