@@ -18,7 +18,8 @@ _SENTENCE = 2000
 _EVIDENCE = 3000
 
 _PUNCTUATION = re.compile(r"([\\`*_\[\]!|~$])")
-_AT_LINE_START = re.compile(r"^(\d*)([-+#=:.)])")
+# What Markdown reads as a list, a heading or a rule where a paragraph begins.
+_AT_LINE_START = re.compile(r"\d+(?=[.)](\s|$))|(?=[-+](\s|$|-))|(?=[#=])")
 
 
 def render(record: Record) -> str:
@@ -37,21 +38,24 @@ def render(record: Record) -> str:
 
 def escaped(text: str, limit: int = _SENTENCE) -> str:
     """Text as Markdown that shows just its characters: no markup, no HTML, one line."""
-    line = shorten(one_line(text), limit).replace("&", "&amp;").replace("<", "&lt;")
-    line = _PUNCTUATION.sub(r"\\\1", line.replace(">", "&gt;"))
-    return _AT_LINE_START.sub(r"\1\\\2", line)
+    line = shorten(one_line(text), limit)
+    start = _AT_LINE_START.match(line)
+    if start is None:
+        return _inline(line)
+    return f"{_inline(line[: start.end()])}\\{_inline(line[start.end() :])}"
+
+
+def _inline(line: str) -> str:
+    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _PUNCTUATION.sub(r"\\\1", line)
 
 
 def prose(text: str) -> str:
     """Text as Markdown in which only words between single backticks are code, as checks write."""
     parts = shorten(one_line(text), _SENTENCE).split("`")
-    if len(parts) % 2 == 0:
+    if len(parts) % 2 == 0 or "" in parts[1::2]:
         return escaped(text)
-    spans = [
-        f"`{part}`" if index % 2 and part else escaped(f"_{part}")[2:]
-        for index, part in enumerate(parts)
-    ]
-    return "".join(spans)
+    return "".join(f"`{part}`" if index % 2 else _inline(part) for index, part in enumerate(parts))
 
 
 def fenced(text: str) -> str:

@@ -17,7 +17,7 @@ environment. Every string of the record may hold any character, and is made safe
 
 FORMATS: Mapping[str, str] = MappingProxyType(
     {
-        "html": "preflight.rendering.html.render",
+        "html": "preflight.rendering.report_html.render",
         "text": "preflight.rendering.text.render",
         "markdown": "preflight.rendering.markdown.render",
         "junit": "preflight.rendering.junit.render",
