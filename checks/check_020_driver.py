@@ -29,6 +29,7 @@ def check_present(
             evidence=stuck[0].detail,
             action="the driver does not answer: ask the seller to reset the node",
         )
+    result.attach("\n".join(f"{a.what}: {a.reason}. {a.detail}" for a in inventory.absences))
     denied = [a for a in inventory.absences if a.reason == "no permission"]
     if inventory.devices:
         for absence in denied:
@@ -36,11 +37,8 @@ def check_present(
         result.note(_described(inventory.devices))
         return
     looked = "; ".join(inventory.looked_for)
-    result.attach("\n".join(inventory.looked_for))
-    result.attach("\n".join(f"{a.what}: {a.reason} {a.detail}".rstrip() for a in denied))
-    result.attach("\n".join(inventory.hidden))
     hidden = f"; hidden: {', '.join(inventory.hidden)}" if inventory.hidden else ""
-    result.fail(f"no accelerator was found. Looked for {looked}{hidden}", _mend(ask_torch()))
+    result.fail(f"no accelerator was found ({looked}{hidden})", _mend(ask_torch()))
 
 
 @pytest.mark.check(id="driver.toolkit", stage="driver", deadline="150s")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -21,6 +22,8 @@ from preflight.plan_values import (
     show_value,
 )
 from preflight.quantities import MOST_GPUS, parse_gpus
+
+_MOST_GUESSES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,11 +58,26 @@ def read_tables(tree: dict[str, Any]) -> tuple[Plan, list[Mistake]]:
     return Plan(**tables), mistakes
 
 
-def accepted_keys(table: str) -> list[str]:
+@cache
+def accepted_keys(table: str) -> tuple[str, ...]:
     """Keys of a table as they are written, in the order of the plan."""
     if table == "limits":
-        return ["performance"]
-    return [field.encode_name for field in msgspec.structs.fields(TABLES[table])]
+        return ("performance",)
+    return tuple(_types(table))
+
+
+@cache
+def _fields(table: str) -> dict[str, inspect.Field]:
+    """What msgspec knows of each key."""
+    info = inspect.type_info(TABLES[table])
+    assert isinstance(info, inspect.StructType)
+    return {field.encode_name: field for field in info.fields}
+
+
+@cache
+def _types(table: str) -> dict[str, Any]:
+    """The annotation of each key, for msgspec to convert to."""
+    return {field.encode_name: field.type for field in msgspec.structs.fields(TABLES[table])}
 
 
 class _TableReader:
@@ -68,12 +86,8 @@ class _TableReader:
     def __init__(self, name: str) -> None:
         self.name = name
         self.mistakes: list[Mistake] = []
-        info = inspect.type_info(TABLES[name])
-        assert isinstance(info, inspect.StructType)
-        self._fields = {field.encode_name: field for field in info.fields}
-        self._types = {
-            field.encode_name: field.type for field in msgspec.structs.fields(TABLES[name])
-        }
+        self._fields = _fields(name)
+        self._types = _types(name)
 
     def read(self, content: dict[str, Any]) -> Table:
         """The table, without what is faulty."""
@@ -82,7 +96,9 @@ class _TableReader:
         values: dict[str, Any] = {}
         for key, value in content.items():
             if key not in self._fields:
-                self._mistake((key,), "unknown key" + _hint(self.name, key), self._key_list())
+                # Guessing takes a millisecond, and nobody reads more guesses.
+                hint = _hint(self.name, key) if len(self.mistakes) < _MOST_GUESSES else ""
+                self._mistake((key,), f"unknown key{hint}", self._key_list())
                 continue
             try:
                 values[key] = self._value(key, value)

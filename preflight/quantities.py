@@ -155,7 +155,7 @@ def _product(name: str, text: str) -> str:
     """The name of a product, or ValueError where it cannot be one."""
     if not name:
         raise ValueError(f"no product is named: {_GPU_FORMS}")
-    if _PRODUCT.fullmatch(name) is None or not any(c.isalpha() for c in name):
+    if not _PRODUCT.fullmatch(name) or re.fullmatch(r"[\d ]*[xX]?", name):
         raise ValueError(f"{_shown(text)} does not name a product: {_GPU_FORMS}")
     return name.strip()
 

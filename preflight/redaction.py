@@ -142,7 +142,7 @@ _QUOTED = {
 """What stands between the quotes, by the opening quote."""
 _BARE = re.compile(r"[^\s\"']+")
 _TO_LINE_END = re.compile(r"[^\n\"']+")
-_WEAK_VALUE = re.compile(r"\\?[\"']?([A-Za-z0-9+/_=-]{16,256})")
+_WEAK_VALUE = re.compile(r"\\?[\"']?([A-Za-z0-9+/_-]{16,256})")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
@@ -272,7 +272,7 @@ def _looks_random(value: str) -> bool:
     A run of 16 with 3 changes between letter and digit: names of layers have none, the hash of a
     commit has, which is why only the values of names that speak of a key are asked.
     """
-    for run in re.split(r"[-_/+=]", value):
+    for run in re.split(r"[-_/+]", value):
         changes = sum(a.isdigit() != b.isdigit() for a, b in itertools.pairwise(run))
         if len(run) >= 16 and changes >= 3:
             return True

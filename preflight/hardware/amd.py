@@ -28,11 +28,9 @@ class AmdBackend:
         topology = self._root / TOPOLOGY
         if not topology.is_dir():
             absence = Absence(what="KFD", reason="not found", detail=f"/{TOPOLOGY} does not exist")
-            return Sighting(
-                looked_for=f"KFD (amdgpu driver): /{TOPOLOGY} does not exist", absences=(absence,)
-            )
+            return Sighting(looked_for="KFD of the amdgpu driver: not found", absences=(absence,))
         absences: list[Absence] = []
-        devices = []
+        devices: list[Device] = []
         for folder in sorted(topology.iterdir(), key=lambda path: int(path.name)):
             try:
                 properties = _properties(folder / "properties")

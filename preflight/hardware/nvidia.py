@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pynvml
@@ -35,9 +36,7 @@ class NvidiaBackend:
             pynvml.nvmlInit()
         except pynvml.NVMLError as error:
             absence = _absence("NVML", error)
-            return Sighting(
-                looked_for=f"NVML (libnvidia-ml.so.1): {absence.detail}", absences=(absence,)
-            )
+            return Sighting(looked_for=f"NVML: {absence.reason}", absences=(absence,))
         try:
             return self._sighting(node)
         finally:
@@ -58,7 +57,7 @@ class NvidiaBackend:
         count = ask("number of devices", pynvml.nvmlDeviceGetCount) or 0
         devices = []
         for index in range(count):
-            handle = ask(f"gpu{index}", lambda i=index: pynvml.nvmlDeviceGetHandleByIndex(i))
+            handle = ask(f"gpu{index}", partial(pynvml.nvmlDeviceGetHandleByIndex, index))
             if handle is not None:
                 devices.append(_device(handle, index, node, driver, _cuda_version(cuda), ask))
         shown, hiding = visible([d.uuid for d in devices], os.environ, NVIDIA_VARIABLES)

@@ -74,7 +74,7 @@ class BoundProbe:
         self._until_s = until_s
         self._given = dict(given)
 
-    def __call__(self, name: str, **params: Any) -> dict[str, Any]:
+    def __call__(self, name: str, /, **params: Any) -> dict[str, Any]:
         """Answer of ``module.function``; raises ProbeFailed or CannotLook."""
         left_s = self._until_s - clock.seconds()
         if left_s <= 0:

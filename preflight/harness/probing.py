@@ -26,7 +26,7 @@ class Probe:
         self.partial: list[Message] = []
         """Messages that the last call sent besides its answer."""
 
-    def call(self, name: str, *, deadline_s: float, **params: Any) -> dict[str, Any]:
+    def call(self, name: str, /, *, deadline_s: float, **params: Any) -> dict[str, Any]:
         """Answer of ``module.function`` called with ``params``.
 
         Raises ProbeFailed when the probed code raises, crashes, ends or is not done after

@@ -68,6 +68,7 @@ class RankGroup:
     def call(
         self,
         name: str,
+        /,
         *,
         deadline_s: float,
         each: Sequence[Mapping[str, Any]] | None = None,

@@ -91,12 +91,12 @@ class RankCall:
         """What each rank answered on joining: seconds, library version."""
         return self._service.joined
 
-    def __call__(self, name: str, **params: Any) -> list[dict[str, Any]]:
+    def __call__(self, name: str, /, **params: Any) -> list[dict[str, Any]]:
         """Answer of every rank, by rank; raises ProbeFailed naming the rank at fault."""
         group = self._service.shared(deadline_s=self._left_s(name))
         return group.call(name, deadline_s=self._left_s(name), **params)
 
-    def afresh(self, name: str, *, count: int, **params: Any) -> list[dict[str, Any]]:
+    def afresh(self, name: str, /, *, count: int, **params: Any) -> list[dict[str, Any]]:
         """The same in ``count`` new processes; the shared group ends before they start."""
         self._service.close()
         devices = self._service.devices[:count]

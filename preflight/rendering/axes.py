@@ -55,7 +55,7 @@ def _size(value: float, unit: str) -> str:
     return quantity(value, unit, strip=True)
 
 
-def ticks_linear(axis: Axis, unit: str, *, most: int = 5) -> tuple[Tick, ...]:
+def ticks_linear(axis: Axis, unit: str, *, most: int = 6) -> tuple[Tick, ...]:
     """Round numbers inside the axis, in one scale of the unit, which is not written."""
     step = nice_step(axis.high - axis.low, most)
     factor, _ = scale_of(max(abs(axis.low), abs(axis.high)), unit)

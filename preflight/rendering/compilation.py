@@ -49,7 +49,10 @@ class Compilation:
     check: Check
     where: str
     charts: tuple[BarChart, ...]
-    sentences: tuple[str, ...]
+    gain: str
+    """What it gains and when it is paid back, in a sentence or two; empty where not told."""
+    samples: str
+    """Samples behind the steady steps; empty where not told."""
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
@@ -72,7 +75,8 @@ def compilation(record: Record) -> Compilation | None:
             )
             if chart is not None
         ),
-        sentences=_sentences(first),
+        gain=_gain(first),
+        samples=_samples(first),
         head=("device", *names),
         rows=tuple(
             (place(record, check) or check.node or "", *(_told(_named(check, n)) for n in names))
@@ -131,8 +135,7 @@ def _bar(measurement: Measurement, row: int, top: float, style: int) -> Bar:
     )
 
 
-def _sentences(check: Check) -> tuple[str, ...]:
-    """Gain, payback and samples, in words."""
+def _gain(check: Check) -> str:
     found = []
     gain, payback = _named(check, GAIN), _named(check, PAYBACK)
     if gain is not None and gain.value is not None:
@@ -141,8 +144,9 @@ def _sentences(check: Check) -> tuple[str, ...]:
         found.append("Compiling is never paid back here.")
     elif payback is not None:
         found.append(f"Compiling is paid back after {number(payback.value)} steps.")
-    for name in STEPS:
-        step = _named(check, name)
-        if step is not None and spread(step):
-            found.append(f"{name.capitalize()}: {spread(step)}.")
-    return tuple(found)
+    return " ".join(found)
+
+
+def _samples(check: Check) -> str:
+    steps = [step for step in (_named(check, name) for name in STEPS) if step is not None]
+    return " ".join(f"{s.name.capitalize()}: {spread(s)}." for s in steps if spread(s))

@@ -17,6 +17,7 @@ LEFT, TOP = 56, 22
 _MOST_CELLS = 64 * 64
 _MOST_MAPS = 12
 _LABEL = 8
+_APART = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,11 +27,13 @@ class Cell:
     x: float
     y: float
     strength: float
-    """Opacity from 0.06 (lowest) to 0.55 (highest), so that the text on it stays readable."""
+    """Opacity from 0.06 (zero) to 0.55 (highest), so that the text on it stays readable."""
     text: str
     """The number inside, where the cell is large enough for one."""
     title: str
     empty: bool
+    apart: bool
+    """Whether it lies more than a tenth off the median of the matrix."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +84,8 @@ def _map(matrix: Matrix, check: Check, where: str) -> HeatMap:
     numbers = _numbers(matrix)
     factor, unit = scale_of(max(map(abs, numbers)), matrix.unit)
     size = round(min(38.0, (WIDTH - LEFT) / len(matrix.columns)), 2)
-    every = math.ceil(11 / size)
     cells = tuple(
-        _cell(matrix, i, j, size, factor, (min(numbers), max(numbers)))
+        _cell(matrix, i, j, size, factor, numbers)
         for i in range(len(matrix.rows))
         for j in range(len(matrix.columns))
     )
@@ -94,7 +96,7 @@ def _map(matrix: Matrix, check: Check, where: str) -> HeatMap:
         unit=unit,
         size=size,
         cells=cells,
-        row_labels=_labels(matrix.rows, TOP, size, every),
+        row_labels=_labels(matrix.rows, TOP, size, math.ceil(11 / size)),
         column_labels=_labels(matrix.columns, LEFT, size, math.ceil(34 / size)),
         head=("", *matrix.columns),
         rows=tuple(
@@ -118,11 +120,9 @@ def _text(value: float | None, factor: float) -> str:
     return "" if value is None else number(value / factor)
 
 
-def _cell(
-    matrix: Matrix, i: int, j: int, size: float, factor: float, span: tuple[float, float]
-) -> Cell:
+def _cell(matrix: Matrix, i: int, j: int, size: float, factor: float, numbers: list[float]) -> Cell:
     value = _value(matrix, i, j)
-    low, high = span
+    low, high, middle = min(0.0, *numbers), max(0.0, *numbers), median(numbers)
     share = 1.0 if value is None or high == low else (value - low) / (high - low)
     words = "no value" if value is None else quantity(value, matrix.unit)
     return Cell(
@@ -132,6 +132,7 @@ def _cell(
         text=_text(value, factor) if size >= 30 else "",
         title=f"{matrix.rows[i][:40]} to {matrix.columns[j][:40]}: {words}",
         empty=value is None,
+        apart=value is not None and abs(value - middle) > _APART * abs(middle),
     )
 
 

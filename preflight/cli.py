@@ -1,0 +1,190 @@
+"""The command ``preflight``. Everything heavy is imported by the command that needs it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from preflight import __version__
+
+FORMATS = ("html", "text", "markdown", "junit", "ctrf", "json", "constraints")
+
+
+class Program(click.Group):
+    """Turns our errors into a message and their exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an error of ours never shows a traceback."""
+        from preflight.errors import PreflightError
+
+        try:
+            return super().invoke(ctx)
+        except PreflightError as error:
+            click.echo(f"preflight: {error}", err=True)
+            ctx.exit(error.exit_code)
+
+
+@click.group(
+    cls=Program,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="preflight")
+def program() -> None:
+    """Ordered checks of a GPU machine through your own torch, and a report tied to the order.
+
+    On a rented machine: preflight run --order ORD-1042 --plan plan.toml. Without a card:
+    preflight run --device cpu.
+
+    Exit codes: 0 READY or REHEARSED, 1 NOT READY, 2 a flag or plan that cannot be used, 3
+    INCONCLUSIVE, 4 a fault of preflight, 130 or 143 interrupted.
+    """
+
+
+@program.command()
+@click.option("--order", metavar="REF", help="The seller's reference of what was bought.")
+@click.option("--plan", "plan_path", metavar="FILE", help="What was bought and will be run (TOML).")
+@click.option(
+    "--level",
+    type=click.Choice(["quick", "standard", "soak"]),
+    default="standard",
+    show_default=True,
+    help="How much of each stage.",
+)
+@click.option(
+    "--device",
+    "accelerator",
+    type=click.Choice(["auto", "cuda", "hip", "cpu"]),
+    default="auto",
+    show_default=True,
+    help="What to look for; cpu rehearses without a card.",
+)
+@click.option("--gpus", type=int, metavar="N", help="Ranks of a rehearsal.  [default: 2]")
+@click.option(
+    "--python",
+    metavar="PATH",
+    help="Interpreter or environment under test.  [default: the one that runs preflight]",
+)
+@click.option("--only", metavar="STAGE,...", help="Run these stages only.")
+@click.option("--skip", metavar="STAGE,...", help="Run all stages but these.")
+@click.option(
+    "--checks", multiple=True, metavar="DIR", help="Add your own checks; may be given again."
+)
+@click.option(
+    "--out",
+    metavar="DIR",
+    help="Where reports go.  [default: PREFLIGHT_REPORTS, or ./preflight-reports]",
+)
+@click.option("--strict", is_flag=True, help="Exit 1 on READY WITH WARNINGS.")
+@click.option(
+    "--deadline", metavar="TIME", help="Bound of the whole run.  [default: quick 2m, standard 15m]"
+)
+@click.option("--json", "as_json", is_flag=True, help="Write the record to standard output.")
+@click.pass_context
+def run(ctx: click.Context, /, as_json: bool, **flags: Any) -> None:
+    """Run the path and leave a record and a report."""
+    from rich.console import Console
+
+    from preflight import engine
+    from preflight.progress import Progress
+    from preflight.records import encode_record
+    from preflight.request import build_request
+    from preflight.summary import print_summary
+
+    request = build_request(argv=["preflight", *sys.argv[1:]], **flags)
+    errors = Console(stderr=True, highlight=False)
+    with Progress(errors) as progress:
+        outcome = engine.run(request, progress.watch)
+    report = str(outcome.report or outcome.folder)
+    print_summary(outcome.record, report, Console(stderr=as_json, highlight=False))
+    if as_json:
+        click.echo(encode_record(outcome.record).decode(), nl=False)
+    if outcome.trouble is not None:
+        click.echo(f"preflight: {outcome.trouble}", err=True)
+    ctx.exit(outcome.exit_code)
+
+
+@program.command("list")
+@click.option("--checks", multiple=True, metavar="DIR", help="Add your own checks.")
+def list_(checks: tuple[str, ...]) -> None:
+    """Show stages and checks in order, what each proves and what it gates."""
+    from preflight.folders import checks_folder
+    from preflight.harness.listing import list_checks
+    from preflight.path_table import path_table
+
+    folders = [checks_folder(), *(Path(text) for text in checks)]
+    click.echo(path_table(list_checks(folders)), nl=False)
+
+
+@program.command()
+@click.argument("source", metavar="RUN_DIR|RECORD")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("-o", "--output", metavar="FILE", default="-", help="Write here instead of stdout.")
+def report(source: str, form: str, output: str) -> None:
+    """Render a record; for the folder of a run that was killed, make its record first."""
+    from preflight.outputs import write_file
+    from preflight.reading import read_source
+    from preflight.rendering.protocol import renderer
+
+    record, note = read_source(Path(source))
+    if note:
+        click.echo(f"preflight: {note}", err=True)
+    text = renderer(form)(record)
+    if output == "-":
+        click.echo(text, nl=not text.endswith("\n"))
+    else:
+        write_file(Path(output), text.encode())
+
+
+@program.command()
+@click.option("-o", "--output", metavar="FILE", default="plan.toml", show_default=True)
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--python", metavar="PATH", help="Interpreter or environment under test.")
+def init(output: str, force: bool, python: str | None) -> None:
+    """Write a commented plan from what is found on this machine."""
+    from preflight.first_plan import write_first_plan
+    from preflight.request import find_python
+
+    place = write_first_plan(Path(output), force=force, python=find_python(python))
+    click.echo(
+        f"{place} is written: correct it to what was bought, then\n  preflight run --plan {place}",
+        err=True,
+    )
+
+
+@program.command()
+@click.argument("what", type=click.Choice(["record", "plan"]), default="record")
+def schema(what: str) -> None:
+    """Print the JSON Schema of the record or of the plan."""
+    from preflight.schemas import schema_text
+
+    click.echo(schema_text(what), nl=False)
+
+
+@program.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script: eval "$(preflight completion bash)"."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None, "click completes these three"
+    click.echo(kind(program, {}, "preflight", "_PREFLIGHT_COMPLETE").source())
+
+
+def main() -> None:
+    """Entry point; an unexpected error is ours: exit code 4, with what to send us."""
+    try:
+        program(prog_name="preflight")
+    except Exception:  # noqa: BLE001 - the last resort of the program
+        import traceback
+
+        trace = traceback.format_exc()
+        click.echo(
+            f"{trace}\npreflight {__version__}: this is a fault of preflight. Please send us the "
+            "lines above with the command line that led to them.",
+            err=True,
+        )
+        sys.exit(4)

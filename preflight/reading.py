@@ -1,0 +1,54 @@
+"""Finds the record in what a person gives: a record, a run's folder, or what a kill left of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from preflight.engine import rebuild
+from preflight.errors import RecordError
+from preflight.harness.journal import FILE_NAME
+from preflight.harness.sweep import survivors
+from preflight.outputs import RECORD, write_outputs
+from preflight.records import Record, decode_record
+
+
+def read_source(path: Path) -> tuple[Record, str]:
+    """The record at ``path`` and a note for the person, empty where there is nothing to say.
+
+    The folder of a run that was killed gets its record and reports. Raises RecordError.
+    """
+    if path.is_dir():
+        if (path / RECORD).exists():
+            return _read(path / RECORD), ""
+        if (path / FILE_NAME).exists():
+            return _rebuilt(path.resolve())
+    if not path.is_file():
+        raise RecordError(
+            "neither a record nor the folder of a run",
+            where=str(path),
+            mend="give the record.json of a preflight run, or its folder",
+        )
+    return _read(path), ""
+
+
+def _read(path: Path) -> Record:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise RecordError(
+            f"cannot be read: {error.strerror}", where=str(path), mend="check its permissions"
+        ) from error
+    return decode_record(data, where=str(path))
+
+
+def _rebuilt(folder: Path) -> tuple[Record, str]:
+    running = survivors(folder)
+    if running:
+        raise RecordError(
+            f"this run is still going on (process {running[0]})",
+            where=str(folder),
+            mend="wait for its end, or end it",
+        )
+    record = rebuild(folder)
+    write_outputs(record, folder)
+    return record, f"this run was killed; its record was made from the journal in {folder}"
