@@ -75,13 +75,10 @@ def decode_plan(text: str, *, where: str) -> Plan:
     Raises PlanError that holds every mistake found, the first in the file first.
     """
     try:
-        tree = _toml.loads(text)
+        plan, mistakes = read_tables(_tree_of(text, where))
     except RecursionError as error:
         what = "arrays or tables stand too deep inside each other"
         raise PlanError(what, where=where, mend=_START) from error
-    except ValueError as error:
-        raise _syntax_error(error, text, where) from error
-    plan, mistakes = read_tables(tree)
     mistakes += contradictions(plan)
     if mistakes:
         raise _mistakes_error(mistakes, key_lines(text), where)
@@ -202,6 +199,14 @@ def _text_of(data: bytes, where: str) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         what = f"not UTF-8: the byte 0x{data[error.start]:02x} at offset {error.start}"
         raise PlanError(what, where=f"{where}:{line}", mend=mend) from error
+
+
+def _tree_of(text: str, where: str) -> dict[str, Any]:
+    try:
+        tree: dict[str, Any] = _toml.loads(text)
+    except ValueError as error:
+        raise _syntax_error(error, text, where) from error
+    return tree
 
 
 def _syntax_error(error: ValueError, text: str, where: str) -> PlanError:
