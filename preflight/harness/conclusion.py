@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from preflight.compat.advice import action_for
 from preflight.harness.contract import CheckSpec
 from preflight.harness.outcomes import CannotLook, ProbeFailed
 from preflight.harness.result import GENERIC_ACTION, Result
@@ -58,7 +59,8 @@ def _apply(trouble: BaseException, result: Result, spec: CheckSpec) -> None:
     if isinstance(trouble, pytest.skip.Exception):
         result.status, result.reason, result.action = "skip", str(trouble.msg or ""), ""
     elif isinstance(trouble, ProbeFailed):
-        result.fail(trouble.cause, trouble.action, rank=trouble.rank)
+        action = trouble.action or action_for(f"{trouble.cause}\n{trouble.evidence}") or ""
+        result.fail(trouble.cause, action, rank=trouble.rank)
         result.attach(trouble.evidence)
     elif isinstance(trouble, CannotLook):
         _error(result, trouble.cause, trouble.action or GENERIC_ACTION)
