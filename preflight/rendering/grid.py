@@ -10,6 +10,7 @@ from preflight.rendering.findings import StageRow, reason_of, stage_rows, worst_
 from preflight.rendering.wording import GLYPHS, LABELS
 
 _MOST_COLUMNS = 16
+_FEW = 2
 
 Anchors = Mapping[int, str]
 """``id()`` of a check to the anchor of its details."""
@@ -27,6 +28,8 @@ class Cell:
     text: str = ""
     href: str = ""
     span: int = 1
+    whole: bool = False
+    """Whether it is the only cell of its row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +93,7 @@ def _rows(
         single = [check for check in here if check.device in names]
         whole = [check for check in here if check.device not in known]
         if single:
-            cells = tuple(_cell(stage.name, d.name, single, anchors) for d in devices)
+            cells = tuple(_cell(stage.name, d.name, single, anchors, len(devices)) for d in devices)
             rows.append(GridRow(name=stage.name, again=False, cells=cells))
         if whole:
             cell = _wide(stage.name, whole, max(1, len(devices)), anchors)
@@ -98,7 +101,8 @@ def _rows(
     return tuple(rows)
 
 
-def _cell(stage: str, device: str, checks: Sequence[Check], anchors: Anchors) -> Cell:
+def _cell(stage: str, device: str, checks: Sequence[Check], anchors: Anchors, columns: int) -> Cell:
+    """A device's cell; where there are few devices, with the reason in it."""
     mine = [check for check in checks if check.device == device]
     if not mine:
         return Cell(status=None, glyph="·", label=f"{stage}, {device}: no check here")
@@ -107,7 +111,9 @@ def _cell(stage: str, device: str, checks: Sequence[Check], anchors: Anchors) ->
         status=check.status,
         glyph=GLYPHS[check.status],
         label=f"{stage}, {device}: {_words(check)}",
+        text=reason_of(check) if columns <= _FEW else "",
         href=anchors[id(check)],
+        whole=columns == 1,
     )
 
 
@@ -121,6 +127,7 @@ def _wide(stage: str, checks: Sequence[Check], span: int, anchors: Anchors) -> C
         text=f"{check.device}: {text}" if check.device else text,
         href=anchors[id(check)],
         span=span,
+        whole=True,
     )
 
 

@@ -16,7 +16,7 @@ LEFT, TOP = 56, 22
 
 _MOST_CELLS = 64 * 64
 _MOST_MAPS = 12
-_LABEL = 8
+_LABEL = 7
 _APART = 0.1
 
 
@@ -97,7 +97,7 @@ def _map(matrix: Matrix, check: Check, where: str) -> HeatMap:
         size=size,
         cells=cells,
         row_labels=_labels(matrix.rows, TOP, size, math.ceil(11 / size)),
-        column_labels=_labels(matrix.columns, LEFT, size, math.ceil(34 / size)),
+        column_labels=_labels(matrix.columns, LEFT, size, math.ceil(44 / size)),
         head=("", *matrix.columns),
         rows=tuple(
             (row, *(_text(_value(matrix, i, j), factor) for j in range(len(matrix.columns))))
@@ -112,7 +112,7 @@ def _labels(names: tuple[str, ...], start: float, size: float, every: int) -> tu
     return tuple(
         Tick(at=round(start + (k + 0.5) * size, 1), label=name[:_LABEL])
         for k, name in enumerate(names)
-        if k % every == 0
+        if k % every == 0 and start + (k + 0.5) * size < WIDTH - 14
     )
 
 

@@ -12,6 +12,8 @@ SPACE = "\u00a0"
 _SIGNS = {"<=": "≤", ">=": "≥", "<": "<", ">": ">", "==": "="}
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
+_LONGEST_UNIT = 16
+
 _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "s": ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
     "GB/s": ((1e3, "TB/s"), (1, "GB/s"), (1e-3, "MB/s"), (1e-6, "kB/s")),
@@ -25,6 +27,7 @@ _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
 
 def scale_of(value: float, unit: str) -> tuple[float, str]:
     """Factor to divide by, and the unit then to write: ``(1e-3, "ms")`` for 0.02 s."""
+    unit = unit if len(unit) <= _LONGEST_UNIT else f"{unit[:_LONGEST_UNIT]}…"
     scales = _SCALES.get(unit)
     if scales is None or value == 0 or not math.isfinite(value):
         return 1.0, "" if unit == "1" else unit

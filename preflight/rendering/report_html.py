@@ -13,7 +13,14 @@ from markupsafe import Markup, escape
 from preflight.folders import reports_folder
 from preflight.records import Record, encode_record
 from preflight.rendering import quantities, wording
-from preflight.rendering.escaping import json_in_script, last_part, shorten, visible
+from preflight.rendering.escaping import (
+    ELLIPSIS,
+    json_in_script,
+    last_part,
+    one_line,
+    shorten,
+    visible,
+)
 from preflight.rendering.findings import reason_of
 from preflight.rendering.page import STATUS_LEGEND, page_of
 
@@ -48,6 +55,7 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         prose=_prose,
+        short=_short,
         block=_block,
         evidence=_evidence,
         duration=quantities.duration,
@@ -113,6 +121,11 @@ def _prose(text: str) -> Markup:
         for index, part in enumerate(parts)
     )
     return Markup("").join(pieces)
+
+
+def _short(text: str, limit: int = 120) -> str:
+    """A name on one line, cut where it is none."""
+    return one_line(text if len(text) <= limit else f"{text[:limit]}{ELLIPSIS}")
 
 
 def _block(text: str) -> Markup:
