@@ -1,0 +1,66 @@
+"""Compared in one run: equal cards should work equally fast."""
+
+from __future__ import annotations
+
+from statistics import median
+
+import pytest
+
+from preflight.harness import Result, Situation, at_least
+
+SHARE_OF_PEERS = 0.8
+SOURCE = "80% of the median of equal cards in this run"
+"""With fewer than five equal cards a deviation says little, so a share is stated; a card that
+throttles or has lost a link falls far below it (published gates lie 3 to 30% under what is
+usual)."""
+NOISE_CORES = 1
+"""Cores that each device must have to itself for its times to mean anything."""
+
+
+@pytest.mark.check(
+    id="kernel.peers", stage="kernel", deadline="10s", phase="compare", required=False
+)
+def check_peers(situation: Situation, result: Result) -> None:
+    """Matrix products of equal cards run about equally fast."""
+    devices = situation.devices
+    if len(devices) < 2:
+        result.skip("one device has no peer")
+    if situation.plan.limits.performance == "record":
+        result.skip('the plan says performance = "record"')
+    cores = situation.inventory.host.cores or 0
+    if cores < len(devices) * NOISE_CORES:
+        result.skip(f"{cores} cores for {len(devices)} devices: their times are not comparable")
+    result.advise("look at clocks, heat and power of the slow card; ask the seller about it")
+    compared = False
+    for product in sorted({device.product for device in devices}):
+        names = [device.name for device in devices if device.product == product]
+        compared |= _compare(situation, result, names)
+    if not compared:
+        result.skip("no two equal cards have measurements of the same kind")
+
+
+def _compare(situation: Situation, result: Result, names: list[str]) -> bool:
+    """Judge every speed that all of some equal cards measured; whether there was one."""
+    by_name: dict[str, dict[str, float]] = {}
+    for check in situation.results:
+        if check.id == "kernel.matmul" and check.device in names:
+            for m in check.measurements:
+                if m.unit in ("TFLOP/s", "TOP/s") and m.value is not None:
+                    by_name.setdefault(m.name, {})[check.device] = float(m.value)
+    found = False
+    for name, values in by_name.items():
+        if len(values) < 2:
+            continue
+        found = True
+        middle = median(values.values())
+        slowest = min(values, key=lambda device: values[device])
+        result.measure(
+            f"{name}, slowest over median",
+            values[slowest] / middle,
+            "1",
+            n=len(values),
+            limit=at_least(SHARE_OF_PEERS, SOURCE),
+        )
+        if values[slowest] < SHARE_OF_PEERS * middle:
+            result.attach(f"{slowest} reaches {values[slowest]:.4g}, the median is {middle:.4g}")
+    return found
