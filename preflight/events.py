@@ -38,6 +38,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Stages to run, in path order."""
     checks_folders: tuple[str, ...]
     plan: dict[str, Any] = msgspec.field(default_factory=dict)
+    """For the record: secrets replaced; the checks read ``plan_file`` itself."""
     plan_file: str | None = None
 
 

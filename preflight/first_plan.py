@@ -8,7 +8,7 @@ from preflight.errors import UsageError
 from preflight.events import Environment, Inventory
 from preflight.harness.inventory_child import look_at_machine
 from preflight.harness.software import look_at_environment
-from preflight.plan_template import MachineFacts, render_plan
+from preflight.plan.template import MachineFacts, render_plan
 
 GIB = 1024**3
 KNOWN_EXTENSIONS = {

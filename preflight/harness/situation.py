@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
 
 from preflight.events import Ended, Environment, Event, Inventory, Opened, Options
-from preflight.plan import Plan
+from preflight.plan import Plan, load_plan
 from preflight.records import Check, Device, Order
 
 
@@ -67,8 +68,13 @@ def read_situation(events: Iterable[Event]) -> Situation:
     return Situation(
         options=opened.options,
         order=opened.order,
-        plan=msgspec.convert(opened.options.plan, Plan),
+        plan=_plan(opened.options),
         inventory=inventory,
         environment=environment,
         results=results,
     )
+
+
+def _plan(options: Options) -> Plan:
+    """The plan as its file has it; what stands in the journal is without secrets and paths."""
+    return load_plan(Path(options.plan_file)) if options.plan_file else Plan()

@@ -14,44 +14,14 @@ import msgspec
 from preflight import records
 from preflight.errors import PlanError
 from preflight.order_folder import check_reference
-from preflight.plan_locations import KeyPath, key_lines, show_path
-from preflight.plan_reading import Mistake, read_tables
-from preflight.plan_rules import contradictions
-from preflight.plan_tables import (
-    Checkpoint,
-    Data,
-    Extension,
-    Limits,
-    Model,
-    Plan,
-    PlannedOrder,
-    Required,
-    Software,
-    Strategy,
-)
-from preflight.plan_values import DTYPES
+from preflight.plan.locations import KeyPath, key_lines, show_path
+from preflight.plan.reading import Mistake, read_tables
+from preflight.plan.rules import contradictions
+from preflight.plan.tables import Plan
+from preflight.plan.values import DTYPES
 from preflight.redaction import redact_text, redact_value
 
 _toml: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-
-__all__ = [
-    "Checkpoint",
-    "Data",
-    "Extension",
-    "Limits",
-    "Model",
-    "Plan",
-    "PlannedOrder",
-    "Required",
-    "Software",
-    "Strategy",
-    "decode_plan",
-    "load_plan",
-    "order_of",
-    "plan_schema",
-    "plan_to_builtins",
-    "resolve",
-]
 
 LARGEST_PLAN = 1024 * 1024
 """Bytes; a plan is a page of text, and whatever is larger is another file."""

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from preflight.plan_locations import KeyPath
-from preflight.plan_tables import TABLES, Floor, Limits, Plan, Table
-from preflight.plan_values import (
+from preflight.plan.locations import KeyPath
+from preflight.plan.tables import TABLES, Floor, Limits, Plan, Table
+from preflight.plan.values import (
     ACCEPTED,
     ELEMENT_READERS,
     READERS,

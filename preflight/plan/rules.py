@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from preflight.plan_reading import Mistake
-from preflight.plan_tables import Plan, Strategy
+from preflight.plan.reading import Mistake
+from preflight.plan.tables import Plan, Strategy
 
 _MULTIPLYING = ("data", "shard", "tensor", "pipeline", "context")
 """Sizes whose product is the number of ranks; experts are spread over ranks counted already."""

@@ -10,8 +10,8 @@ import msgspec
 
 from preflight.errors import PlanError
 from preflight.plan import decode_plan
-from preflight.plan_reading import accepted_keys
-from preflight.plan_tables import TABLES, Table
+from preflight.plan.reading import accepted_keys
+from preflight.plan.tables import TABLES, Table
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _KEY_COLUMN = 40

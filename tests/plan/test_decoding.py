@@ -11,7 +11,6 @@ import pytest
 
 from preflight.errors import PlanError, UsageError
 from preflight.plan import (
-    Extension,
     Plan,
     decode_plan,
     load_plan,
@@ -20,10 +19,10 @@ from preflight.plan import (
     plan_to_builtins,
     resolve,
 )
-from preflight.plan_tables import TABLES
+from preflight.plan.tables import TABLES, Extension
 
-ROOT = Path(__file__).parents[1]
-PLANS = Path(__file__).parent / "data" / "plans"
+ROOT = Path(__file__).parents[2]
+PLANS = Path(__file__).parents[1] / "data" / "plans"
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from preflight.plan_locations import KeyPath, key_lines, show_path
+from preflight.plan.locations import KeyPath, key_lines, show_path
 
 toml: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-FULL = (Path(__file__).parent / "data" / "plans" / "full.toml").read_text()
+FULL = (Path(__file__).parents[1] / "data" / "plans" / "full.toml").read_text()
 
 
 def _paths(tree: Any, path: KeyPath = ()) -> set[KeyPath]:

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from preflight.errors import PlanError
-from preflight.plan import LARGEST_PLAN, Plan, decode_plan, load_plan
+from preflight.plan import Plan, decode_plan, load_plan
+from preflight.plan.decoding import LARGEST_PLAN
 
-PLANS = Path(__file__).parent / "data" / "plans"
+PLANS = Path(__file__).parents[1] / "data" / "plans"
 
 
 def _refusal(text: str) -> PlanError:

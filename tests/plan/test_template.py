@@ -7,9 +7,9 @@ import re
 import pytest
 
 from preflight.plan import Plan, decode_plan
-from preflight.plan_reading import accepted_keys
-from preflight.plan_tables import TABLES
-from preflight.plan_template import MachineFacts, render_plan
+from preflight.plan.reading import accepted_keys
+from preflight.plan.tables import TABLES
+from preflight.plan.template import MachineFacts, render_plan
 
 FOUND = MachineFacts(
     product="NVIDIA B200",
