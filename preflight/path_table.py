@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Sequence
 
 from preflight.harness.contract import CheckSpec
-from preflight.quantities import format_duration
 from preflight.stages import STAGES, Stage
 
 WIDTH = 96
@@ -21,10 +20,9 @@ def _section(stage: Stage, specs: Sequence[CheckSpec]) -> str:
     mine = [spec for spec in specs if spec.stage == stage.name]
     blocks = ", ".join(stage.blocks) if stage.blocks else "nothing"
     scope = {"host": "once", "device": "per device", "node": "once a node"}[stage.scope]
-    lines = [f"{stage.name} ({scope}): {stage.proves}", f"    a failure blocks: {blocks}"]
+    lines = [f"{stage.name} ({scope}): {stage.proves}", f"  a failure blocks: {blocks}"]
     for spec in mine:
-        notes = "" if spec.required else ", not required"
-        head = f"    {spec.id:<26} "
-        tail = f"{spec.title} [{format_duration(spec.deadline_s)}{notes}]"
-        lines += textwrap.wrap(tail, WIDTH, initial_indent=head, subsequent_indent=" " * 31)
+        title = spec.title if spec.required else f"{spec.title} (not required)"
+        head = f"  {spec.id:<26} {spec.deadline_s:>4.0f} s  "
+        lines += textwrap.wrap(title, WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
     return "\n".join(lines) + "\n"
