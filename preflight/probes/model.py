@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Optional, Tuple
 
 import torch
-import torch.nn.functional as F
 from torch import nn
+from torch.nn import functional
 
 Taps = Dict[str, torch.Tensor]
 """Named intermediate results."""
@@ -25,14 +25,16 @@ VOCABULARY, WIDTH, HEADS, HIDDEN, LAYERS = 97, 64, 4, 128, 2
 
 def fused_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     """What the device chooses for causal attention over q, k, v of shape BHSK."""
-    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    return functional.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
 def written_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     """The same by its formula, sharing no code with the fused kernels."""
     scores_BHSS = (q @ k.transpose(-1, -2)) * q.shape[-1] ** -0.5
     later_SS = torch.ones(scores_BHSS.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
-    return scores_BHSS.masked_fill(later_SS, float("-inf")).softmax(-1) @ v
+    weights_BHSS: torch.Tensor = scores_BHSS.masked_fill(later_SS, float("-inf")).softmax(-1)
+    out_BHSK: torch.Tensor = weights_BHSS @ v
+    return out_BHSK
 
 
 def rotate(x_BHSK: torch.Tensor, table_2SK: torch.Tensor) -> torch.Tensor:
@@ -97,7 +99,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x_BSD: torch.Tensor) -> torch.Tensor:
         """One feed-forward layer."""
-        out_BSD: torch.Tensor = self.down(F.silu(self.gate(x_BSD)) * self.up(x_BSD))
+        out_BSD: torch.Tensor = self.down(functional.silu(self.gate(x_BSD)) * self.up(x_BSD))
         return out_BSD
 
 
@@ -172,7 +174,7 @@ class Convolution(nn.Module):
             x_NCYX = layer(x_NCYX)
             if taps is not None:
                 taps[name] = x_NCYX
-            x_NCYX = F.silu(x_NCYX)
+            x_NCYX = functional.silu(x_NCYX)
         logits_NV: torch.Tensor = self.head(x_NCYX.mean((-1, -2)))
         if taps is not None:
             taps["logits"] = logits_NV
@@ -200,4 +202,4 @@ def tokens(rows: int, length: int, seed: int) -> torch.Tensor:
 
 def loss(logits: torch.Tensor, targets: torch.Tensor, reduction: str = "mean") -> torch.Tensor:
     """Cross entropy over the last dimension."""
-    return F.cross_entropy(logits.flatten(0, -2), targets.flatten(), reduction=reduction)
+    return functional.cross_entropy(logits.flatten(0, -2), targets.flatten(), reduction=reduction)

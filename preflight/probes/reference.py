@@ -17,9 +17,10 @@ and twofold again for what a dispatcher cannot see, the roundings within one fus
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -38,9 +39,12 @@ SOURCE = (
 )
 
 MOVES = frozenset(
-    "clone copy_ _to_copy cat stack embedding index gather select_backward slice_backward "
-    "unsqueeze_backward zeros_like ones_like full_like new_zeros fill_ zero_ neg masked_fill "
-    "masked_fill_ where triu tril constant_pad_nd".split()
+    {
+        *("clone", "copy_", "_to_copy", "cat", "stack", "embedding", "index", "gather"),
+        *("select_backward", "slice_backward", "unsqueeze_backward", "constant_pad_nd"),
+        *("zeros_like", "ones_like", "full_like", "new_zeros", "fill_", "zero_", "neg"),
+        *("masked_fill", "masked_fill_", "where", "triu", "tril"),
+    }
 )
 """Operations that move numbers and round none."""
 
@@ -48,11 +52,16 @@ Run = Callable[[], Dict[str, torch.Tensor]]
 """Computes named tensors in float64 on the CPU."""
 
 
-class Rounding(TorchDispatchMode):
+class Rounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Perturb the result of every operation as rounding to a narrower dtype would."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Answering True makes torch import its compiler here, which takes seconds."""
+        return False
+
     def __init__(self, u: float, accumulator_u: float, seed: int) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._u = u
         self._accumulator_u = accumulator_u
         self._generator = torch.Generator().manual_seed(seed)
@@ -132,11 +141,41 @@ class Expected:
     """Of the largest element."""
 
 
+@contextlib.contextmanager
+def single_thread() -> Iterator[None]:
+    """Compute on one core: these tensors are too small for two, and the cores have other users.
+
+    A second thread that is not scheduled keeps the first one spinning at every barrier.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def expect(run: Run, dtype: torch.dtype, seed: int) -> Dict[str, Expected]:
     """The float64 results of ``run`` and the bounds for a run in ``dtype``.
 
     Sums are taken to be accumulated in float32 (in float64 for float64).
     """
+    with single_thread():
+        exact, root, largest = _deviations(run, dtype, seed)
+    floor = underflow(dtype)  # a gradient that is zero may come out as what flushing loses
+    return {
+        name: Expected(
+            value=value,
+            root_bound=FACTOR * root[name] + floor * math.sqrt(value.numel()),
+            largest_bound=FACTOR * largest[name] + floor,
+        )
+        for name, value in exact.items()
+    }
+
+
+def _deviations(
+    run: Run, dtype: torch.dtype, seed: int
+) -> Tuple[Dict[str, torch.Tensor], Dict[str, float], Dict[str, float]]:
     u = unit_roundoff(dtype)
     accumulator_u = min(u, unit_roundoff(torch.float32))
     exact = {name: tensor.detach().clone() for name, tensor in run().items()}
@@ -149,15 +188,7 @@ def expect(run: Run, dtype: torch.dtype, seed: int) -> Dict[str, Expected]:
             deviation = tensor.detach() - exact[name]
             root[name] = max(root[name], float(deviation.norm()))
             largest[name] = max(largest[name], float(deviation.abs().max()))
-    floor = underflow(dtype)  # a gradient that is zero may come out as what flushing loses
-    return {
-        name: Expected(
-            value=value,
-            root_bound=FACTOR * root[name] + floor * math.sqrt(value.numel()),
-            largest_bound=FACTOR * largest[name] + floor,
-        )
-        for name, value in exact.items()
-    }
+    return exact, root, largest
 
 
 def judge(found: Dict[str, torch.Tensor], expected: Dict[str, Expected]) -> Dict[str, Any]:
