@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from rendering.sample import check
 
 from preflight.gates import blocker, closing, name_of, upstream
 from preflight.records import Check
 from preflight.stages import STAGE_NAMES
-from rendering.sample import check
 
 BLOCKED = [
     ("order", set()),
@@ -107,7 +107,7 @@ def test_the_failure_earliest_on_the_path_is_named() -> None:
 
 
 def test_a_needed_check_of_the_same_stage_blocks() -> None:
-    """A check that needs another of its stage is blocked by it, even where that one gates nothing."""
+    """A check that needs another of its stage waits for it, even if that one gates nothing."""
     result = check("kernel.first", device="gpu0", status="fail", required=False)
     named = blocked("kernel", "gpu0", result, needs=("kernel.first",), gating=())
     assert named == "kernel.first on gpu0"

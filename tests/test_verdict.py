@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from rendering.sample import check, run
 
 from preflight.records import Check, Status
 from preflight.verdict import EXIT_CODES, judge, worst
-from rendering.sample import check, run
 
 PASS = check("kernel.first", device="gpu0")
 WARN = check("system.shm", status="warn", reason="/dev/shm is small")
@@ -192,5 +192,5 @@ def test_a_warning_never_raises_the_exit_code_of_a_rehearsal() -> None:
     ],
 )
 def test_the_worst_status_of_some(statuses: tuple[Status, ...], expected: Status) -> None:
-    """A failure is worse than an error, that than a warning; a skip shows only where it is alone."""
+    """Failures are worse than errors, these than warnings; a skip shows only where it is alone."""
     assert worst(statuses) == expected
