@@ -45,7 +45,9 @@ def hostile() -> Record:
             sample.measured("tiny", 5e-324, "GB/s", n=-1, p10=1e308),
         ),
         series=(
-            Series(name=ALL, x=TAG, y=TAG, x_unit="B", y_unit=TAG, points=((-1.0, 3.0), (2.0, -5))),
+            Series(
+                name=ALL, x=TAG, y=TAG, x_unit="B", y_unit=TAG, points=((-1.0, 3.0), (2.0, -5.0))
+            ),
             Series(name="empty", x="", y="", x_unit="", y_unit="", points=()),
             Series(name="one", x="x", y="y", x_unit="1", y_unit="1", points=((1.0, 0.0),)),
         ),

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import pytest
+
+from preflight.records import Record
+from preflight.rendering import escaping, text
+
+from . import extremes, gold, sample
+from .test_protocol import RECORDS
+
+
+@pytest.mark.parametrize("name", ["passing", "failing", "rehearsal", "nothing"])
+def test_the_summary_is_as_frozen(name: str) -> None:
+    """The summary of the sample records changes only on purpose."""
+    gold.check(f"{name}.summary.txt", text.render(RECORDS[name]()))
+
+
+def every_record() -> list[Record]:
+    """All sample records, a rack, and one with more stages than there are."""
+    stages = tuple(sample.check(f"stage{i}.x", status="fail", reason="y" * 400) for i in range(30))
+    return [*(make() for make in RECORDS.values()), extremes.rack(), sample.record(stages)]
+
+
+def test_the_summary_fits_a_screen() -> None:
+    """24 lines of 100 columns hold any record, also with the line of the report."""
+    for record in every_record():
+        lines = text.plain(text.summary(record, report="out/report.html")).splitlines()
+        assert len(lines) <= text.HEIGHT
+        assert max(map(escaping.columns, lines)) <= text.WIDTH
+
+
+def test_no_control_character_reaches_the_terminal() -> None:
+    """Escape sequences, NUL and overrides of direction are shown, not sent."""
+    shown = text.render(extremes.hostile())
+    assert not [c for c in shown if c != "\n" and (ord(c) < 32 or 0x7F <= ord(c) < 0xA0)]
+    assert "\u202e" not in shown and "\u2028" not in shown
+    assert "\\x1b[31m" in shown
+
+
+def test_marks_stand_in_the_order_of_the_devices() -> None:
+    """Each device has one sign a stage: passed, warning, failed, skipped, or none."""
+    lines = text.render(sample.failing()).splitlines()
+    assert next(line for line in lines if " kernel " in line).split()[2] == "...!.x.."
+    assert next(line for line in lines if " forward " in line).split()[2] == ".....-.."
+
+
+def test_many_devices_are_counted() -> None:
+    """More than sixteen devices are counted in place of marks."""
+    assert "63 of 64" in text.render(extremes.rack())
+
+
+def test_the_report_path_is_whole() -> None:
+    """The path of the report is shown in full, however long, as it is to be copied."""
+    path = "/very/" + "long/" * 40 + "report.html"
+    assert text.plain(text.summary(sample.passing(), report=path)).rstrip().endswith(path)
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        (sample.rehearsal(), "REHEARSAL"),
+        (sample.simulated(), "SIMULATED 2xB200, FAULTS INJECTED"),
+        (sample.record((), run=sample.run(interrupted="SIGTERM")), "ENDED EARLY"),
+    ],
+)
+def test_the_header_says_what_is_not_ordinary(record: Record, words: str) -> None:
+    """A rehearsal, a simulation, an injected fault and an early end stand in the first line."""
+    assert words in text.render(record).splitlines()[0]
+
+
+def test_pieces_carry_styles_for_the_command() -> None:
+    """The structure names the tone of the verdict and the status of each stage."""
+    styles = {piece.style for line in text.summary(sample.failing()) for piece in line}
+    assert {"bad", "fail", "warn", "pass", "skip", "dim"} <= styles
