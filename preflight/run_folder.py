@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import socket
 from datetime import datetime
 from pathlib import Path
@@ -26,9 +27,7 @@ def make_run_folder(out: Path, reference: str | None, started: datetime) -> Path
     try:
         parent.mkdir(parents=True, exist_ok=True)
         folder = _first_free(parent, name)
-        probe = folder / ".write-test"
-        probe.write_bytes(b"preflight can write here\n")
-        probe.unlink()
+        _try_writing(folder)
     except OSError as error:
         raise UsageError(
             f"nothing can be written to {error.filename or parent}: {error.strerror}",
@@ -36,6 +35,17 @@ def make_run_folder(out: Path, reference: str | None, started: datetime) -> Path
             mend=f"name a writable folder with --out or {VARIABLE}",
         ) from error
     return folder
+
+
+def _try_writing(folder: Path) -> None:
+    """Write and remove a file; where that fails the folder goes again."""
+    probe = folder / ".write-test"
+    try:
+        probe.write_bytes(b"preflight can write here\n")
+        probe.unlink()
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _first_free(parent: Path, name: str) -> Path:
