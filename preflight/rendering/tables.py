@@ -83,7 +83,7 @@ def _together(group: Sequence[_One], anchors: Mapping[int, str]) -> MeasuredRow:
         name=first.name,
         check=check,
         anchor=anchors[id(check)],
-        where=f"{len(group)} results",
+        where=f"{len(group)} {'devices' if all(c.device for c, _ in group) else 'results'}",
         value=quantity(median(values) if values else None, first.unit),
         samples=f"median; {quantity(lowest, first.unit)} to {quantity(highest, first.unit)}",
         limit=bound(limit, first.unit) if limit else "",

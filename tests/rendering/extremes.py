@@ -16,6 +16,7 @@ BIDI = "\u202egnp.exe\u2066"
 BREAKS = "first\nsecond\r\nthird\u2028fourth\x85fifth"
 MARKDOWN = "a|b `code` *bold* [x](javascript:alert(1)) <b> & | ```"
 LONG = "x" * 100_000
+FALLING = ((-1.0, 3.0), (2.0, -5.0))
 ALL = f"{TAG} {ANSI} {BIDI} {BREAKS} {MARKDOWN} \x00 \ufffe \ud7ff {{{{7*7}}}} {{% raw %}}"
 
 
@@ -45,9 +46,7 @@ def hostile() -> Record:
             sample.measured("tiny", 5e-324, "GB/s", n=-1, p10=1e308),
         ),
         series=(
-            Series(
-                name=ALL, x=TAG, y=TAG, x_unit="B", y_unit=TAG, points=((-1.0, 3.0), (2.0, -5.0))
-            ),
+            Series(name=ALL, x=TAG, y=TAG, x_unit="B", y_unit=TAG, points=FALLING),
             Series(name="empty", x="", y="", x_unit="", y_unit="", points=()),
             Series(name="one", x="x", y="y", x_unit="1", y_unit="1", points=((1.0, 0.0),)),
         ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from preflight.records import Check, Device, Node, Order, Package, Record, Versions
