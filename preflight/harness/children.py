@@ -185,8 +185,10 @@ def run_child(
 ) -> Exit:
     """Run a program to its end or its deadline; its group is gone afterwards in either case."""
     child = Child(argv, environment=environment, give=give, folder=folder)
-    ended = child.wait(deadline_s)
-    child.kill()
+    try:
+        ended = child.wait(deadline_s)
+    finally:
+        child.kill()
     return child.exit(timed_out=not ended)
 
 
@@ -201,6 +203,9 @@ def signal_name(number: int) -> str:
 def user_environment(**added: str) -> dict[str, str]:
     """The environment as the user gave it, for probes, with preflight's own ``added``."""
     environment = dict(os.environ)
-    environment.update(json.loads(environment.pop(SET_ASIDE, "{}")))
+    aside = environment.pop(SET_ASIDE, None)
+    if aside is not None:  # this is one of our pytest sessions: its own PYTEST_* are not the user's
+        environment = {k: v for k, v in environment.items() if not k.startswith("PYTEST_")}
+        environment.update(json.loads(aside))
     environment.update(added)
     return environment
