@@ -1,0 +1,1 @@
+"""Programs, probes and modules that misbehave, and the means to run checks over them."""

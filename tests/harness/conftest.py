@@ -1,0 +1,39 @@
+"""Fixtures of the tests of the harness."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from faults.runs import FAULTS
+
+import preflight.probes
+from preflight.harness.sweep import RUN_VARIABLE, sweep
+
+PROBES = Path(preflight.probes.__file__).parent
+
+
+@pytest.fixture
+def fault_probes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Our own serve.py with probes beside it that misbehave; no torch."""
+    folder = tmp_path / "probes"
+    folder.mkdir()
+    for name in ("__init__.py", "serve.py", "reply.py", "lifeline.py"):
+        shutil.copy(PROBES / name, folder)
+    for path in (FAULTS / "probes").glob("*.py"):
+        shutil.copy(path, folder)
+    monkeypatch.setattr("preflight.harness.channel.SERVE", folder / "serve.py")
+    return folder
+
+
+@pytest.fixture
+def marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of a run to which every child of the test belongs; they are swept afterwards."""
+    monkeypatch.setenv(RUN_VARIABLE, str(tmp_path))
+    yield tmp_path
+    monkeypatch.delenv(RUN_VARIABLE)
+    assert str(tmp_path) != os.environ.get(RUN_VARIABLE)
+    sweep(tmp_path)
