@@ -16,7 +16,8 @@ def survivors(run_folder: Path, *, proc: Path = Path("/proc")) -> tuple[int, ...
 
     Grandchildren that left their session are found too. Empty where there is no /proc.
     """
-    needle = f"{RUN_VARIABLE}={run_folder}".encode()
+    start = f"{RUN_VARIABLE}=".encode()
+    wanted = run_folder.resolve()  # a link on the way there makes two paths of one folder
     found = []
     for folder in proc.glob("[0-9]*"):
         pid = int(folder.name)
@@ -24,7 +25,9 @@ def survivors(run_folder: Path, *, proc: Path = Path("/proc")) -> tuple[int, ...
             continue
         # Processes end while they are listed, and those of other users cannot be read.
         with contextlib.suppress(OSError):
-            if needle in (folder / "environ").read_bytes().split(b"\0"):
+            variables = (folder / "environ").read_bytes().split(b"\0")
+            named = [os.fsdecode(v[len(start) :]) for v in variables if v.startswith(start)]
+            if any(Path(name).resolve() == wanted for name in named):
                 found.append(pid)
     return tuple(sorted(found))
 
