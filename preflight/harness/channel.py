@@ -33,6 +33,7 @@ class Channel:
         self._reading = reading
         self._rest = b""
         self._inbox: deque[Message] = deque()
+        self._ended = False
         self.step = "starting"
         """What the probe last said it was doing."""
         self.last_progress: Message | None = None
@@ -69,6 +70,11 @@ class Channel:
         """The reply pipe, for select."""
         return self._reading
 
+    @property
+    def is_open(self) -> bool:
+        """Whether messages may still come; a pipe at its end would make select return at once."""
+        return not self._ended
+
     def messages(self) -> list[Message]:
         """Messages that have arrived; never waits."""
         while True:
@@ -77,6 +83,7 @@ class Channel:
             except BlockingIOError:
                 break
             if not data:
+                self._ended = True
                 break
             self._rest += data
         *lines, self._rest = self._rest.split(b"\n")
@@ -100,7 +107,7 @@ class Channel:
                 return self._inbox.popleft()
             if not running or clock.seconds() >= deadline_s:
                 return None
-            select.select([self._reading], [], [], POLL_S)
+            select.select([self] if self.is_open else [], [], [], POLL_S)
 
     def close(self) -> None:
         """Kill the group of the probe and let go of the pipe; calling it again does nothing."""

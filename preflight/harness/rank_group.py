@@ -93,7 +93,7 @@ class RankGroup:
                 trouble_s = now_s
             if now_s >= until_s or (trouble_s is not None and now_s >= trouble_s + ECHO_GRACE_S):
                 break
-            select.select(self._channels, [], [], POLL_S)
+            select.select([c for c in self._channels if c.is_open], [], [], POLL_S)
         if len(answers) == len(self._channels) and not _raised(answers):
             return [answers[rank]["value"] for rank in range(len(self._channels))]
         raise self._failure(answers, deadline_s, timed_out=trouble_s is None)
