@@ -15,11 +15,13 @@ from preflight import __version__, clock
 from preflight.assembly import assemble
 from preflight.errors import PreflightError
 from preflight.events import Closed, Event, Opened, Options
+from preflight.harness.checkpoint_site import remove_site
 from preflight.harness.inventory_child import look_at_machine
 from preflight.harness.journal import Journal, read_journal
 from preflight.harness.phases import PhaseRunner
 from preflight.harness.sweep import RUN_VARIABLE, sweep
 from preflight.outputs import write_outputs
+from preflight.plan import Plan
 from preflight.records import Order, Record, Run
 from preflight.run_folder import make_run_folder
 from preflight.stages import STAGE_NAMES
@@ -33,6 +35,7 @@ class Request:
 
     options: Options
     order: Order
+    plan: Plan
     out: Path
     strict: bool
     argv: tuple[str, ...]
@@ -88,6 +91,7 @@ def run(request: Request, watch: Watch) -> Outcome:
         finally:
             with _deaf():
                 sweep(folder)
+                remove_site(request.plan, request.options.plan_file, folder)
                 shutil.rmtree(folder / "scratch", ignore_errors=True)
         with _deaf():
             return _finish(folder, journal, began_s, ended, trouble)

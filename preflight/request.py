@@ -66,6 +66,7 @@ def build_request(
             plan=plan_to_builtins(plan),
             plan_file=os.path.abspath(plan_path) if plan_path else None,  # noqa: PTH100 - a link stays one
         ),
+        plan=plan,
         order=order_of(plan, reference=check_reference(order) if order is not None else None),
         out=reports_root(out),
         strict=strict,

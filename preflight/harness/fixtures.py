@@ -12,6 +12,7 @@ import pytest
 
 from preflight import clock
 from preflight.events import Environment
+from preflight.harness.checkpoint_site import checkpoint_site
 from preflight.harness.outcomes import CannotLook, ProbeFailed
 from preflight.harness.plugin import NO_DEVICE, PLUGIN, RESULT, SPEC, UNTIL_S, ChecksPlugin
 from preflight.harness.probing import Probe
@@ -155,3 +156,17 @@ def scratch(request: pytest.FixtureRequest) -> Path:
             f"no folder for temporary files can be made: {os.strerror(error.errno or 0)}",
             action=f"free space under {root}, or name another folder with --out",
         ) from error
+
+
+@pytest.fixture(scope="session")
+def checkpoint_folder(request: pytest.FixtureRequest, situation: Situation) -> Path:
+    """A folder on the disk of the plan's checkpoints, removed when the run ends."""
+    folder = checkpoint_site(situation.plan, situation.options.plan_file, _plugin(request).folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ProbeFailed(
+            f"no checkpoint can be written to {folder.parent}: {error.strerror}",
+            action="make it writable, or name another path in [checkpoint] of the plan",
+        ) from error
+    return folder
