@@ -27,6 +27,8 @@ STYLES: dict[Status, str] = {
 RUNNING = "…"
 WAITING = "·"
 _MOST_MARKS = 16
+_BESIDE_MARKS = 32
+"""Columns that name, time and a little of the fact take on a narrow terminal."""
 
 
 class Progress:
@@ -91,7 +93,8 @@ class Progress:
 
     def _table(self) -> Table:
         elapsed_s = clock.seconds() - self._began_s
-        table = Table.grid(padding=(0, 2))
+        # Expanded, the column of facts gets what the others leave; else a long fact squeezes them.
+        table = Table.grid(padding=(0, 2), expand=True)
         table.add_column(no_wrap=True)
         table.add_column(no_wrap=True)
         table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
@@ -116,7 +119,8 @@ class Progress:
     def _marks(self, stage: str) -> Text:
         """A mark for each device, or one for the stage where it speaks of the machine."""
         names = list(dict.fromkeys(row.device for row in self._rows(stage)))
-        devices = [name for name in names if name is not None][:_MOST_MARKS]
+        room = max(1, (self._console.width - _BESIDE_MARKS) // 2)
+        devices = [name for name in names if name is not None][: min(_MOST_MARKS, room)]
         text = Text()
         for name in devices or (None,):
             mark, style = self._mark(stage, name)
