@@ -11,7 +11,8 @@ sqrt(n) u_acc of the operands stands for: the partial sums of terms of random si
 sqrt(k), and the squares of n roundings of them add up to (n/2) u_acc^2 n sigma^2.
 
 The bound is FACTOR = 4 times the largest deviation seen, by the root of the sum of squares and by
-the largest element. Twofold, since a unit that cuts off instead of rounding errs by up to 2 u;
+the largest element; 2 u of the value itself are added, since the reference and the result are
+both stored rounded. Twofold, since a unit that cuts off instead of rounding errs by up to 2 u;
 and twofold again for what a dispatcher cannot see, the roundings within one fused kernel.
 """
 
@@ -162,12 +163,15 @@ def expect(run: Run, dtype: torch.dtype, seed: int) -> Dict[str, Expected]:
     """
     with single_thread():
         exact, root, largest = _deviations(run, dtype, seed)
+    u = unit_roundoff(dtype)
     floor = underflow(dtype)  # a gradient that is zero may come out as what flushing loses
     return {
         name: Expected(
             value=value,
-            root_bound=FACTOR * root[name] + floor * math.sqrt(value.numel()),
-            largest_bound=FACTOR * largest[name] + floor,
+            root_bound=FACTOR * root[name]
+            + 2 * u * float(value.norm())
+            + floor * math.sqrt(value.numel()),
+            largest_bound=FACTOR * largest[name] + 2 * u * float(value.abs().max()) + floor,
         )
         for name, value in exact.items()
     }
