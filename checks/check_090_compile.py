@@ -31,7 +31,6 @@ def check_toolchain(device: Device, probe: Any, result: Result, plan: Plan) -> N
             if "cache" not in first["what"]
             else "name a writable folder in TORCHINDUCTOR_CACHE_DIR and TRITON_CACHE_DIR",
         )
-    result.note(plan.software.compile_backend)
 
 
 @pytest.mark.check(

@@ -128,7 +128,11 @@ class Progress:
         return text
 
     def _mark(self, stage: str, device: str | None) -> tuple[str, str]:
-        mine = [r for r in self._rows(stage) if device is None or r.device in (device, None)]
+        mine = [
+            row
+            for row in self._rows(stage)
+            if row.device == device or (row.device is None and row.phase != "compare")
+        ]
         keys = [(row.id, row.device) for row in mine]
         if any(key in self._running for key in keys):
             return RUNNING, "cyan"
@@ -149,8 +153,9 @@ class Progress:
         if not results:
             return Text("")
         status = worst(check.status for check in results)
-        first = next(check for check in results if check.status == status)
-        return Text(one_line(first.reason), style=STYLES[status] if status != "pass" else "dim")
+        reasons = [check.reason for check in results if check.status == status and check.reason]
+        fact = one_line(reasons[0]) if reasons else ""
+        return Text(fact, style=STYLES[status] if status != "pass" else "dim")
 
     def _time(self, stage: str) -> str:
         now_s = clock.seconds()
