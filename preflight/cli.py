@@ -113,8 +113,9 @@ def list_(checks: tuple[str, ...]) -> None:
     from preflight.folders import checks_folder
     from preflight.harness.listing import list_checks
     from preflight.path_table import path_table
+    from preflight.request import own_checks_folders
 
-    folders = [checks_folder(), *(Path(text) for text in checks)]
+    folders = [checks_folder(), *map(Path, own_checks_folders(checks))]
     click.echo(path_table(list_checks(folders)), nl=False)
 
 
@@ -124,6 +125,7 @@ def list_(checks: tuple[str, ...]) -> None:
 @click.option("-o", "--output", metavar="FILE", default="-", help="Write here instead of stdout.")
 def report(source: str, form: str, output: str) -> None:
     """Render a record; for the folder of a run that was killed, make its record first."""
+    from preflight.errors import OutputError, UsageError
     from preflight.outputs import write_file
     from preflight.reading import read_source
     from preflight.rendering.protocol import renderer
@@ -134,8 +136,12 @@ def report(source: str, form: str, output: str) -> None:
     text = renderer(form)(record)
     if output == "-":
         click.echo(text, nl=not text.endswith("\n"))
-    else:
-        write_file(Path(output), text.encode())
+        return
+    try:
+        write_file(Path(output).absolute(), text.encode())
+    except OutputError as error:
+        what = f"{output} {error.what}"
+        raise UsageError(what, where="-o", mend="name another file, or free space there") from error
 
 
 @program.command()

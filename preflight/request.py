@@ -62,7 +62,7 @@ def build_request(
             seed=secrets.randbelow(2**31),
             deadline_s=_deadline(deadline, level),
             selected=select_stages(only, skip),
-            checks_folders=(str(checks_folder()), *_folders(checks)),
+            checks_folders=(str(checks_folder()), *own_checks_folders(checks)),
             plan=plan_to_builtins(plan),
             plan_file=os.path.abspath(plan_path) if plan_path else None,  # noqa: PTH100 - a link stays one
         ),
@@ -148,7 +148,8 @@ def _deadline(text: str | None, level: Level) -> float:
         ) from error
 
 
-def _folders(checks: Sequence[str]) -> tuple[str, ...]:
+def own_checks_folders(checks: Sequence[str]) -> tuple[str, ...]:
+    """Absolute folders of --checks; raises UsageError for one without a check file."""
     for text in checks:
         folder = Path(text)
         if not folder.is_dir() or not any(folder.glob("check_*.py")):

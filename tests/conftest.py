@@ -1,4 +1,4 @@
-"""Places that are short of room, for tests of what happens when a disk is full."""
+"""Set-up of the project's own tests, and places that are short of room."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from pathlib import Path
 import pytest
 
 TINY_KiB = 256
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Check files carry a marker of preflight's own plugin, which is not loaded here."""
+    config.addinivalue_line("markers", "check: declares a check of preflight")
 
 
 @pytest.fixture
