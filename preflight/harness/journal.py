@@ -12,6 +12,9 @@ from preflight.events import Event
 
 FILE_NAME = "journal.jsonl"
 
+_START = b'{"type":'
+"""How every line begins; within a line it cannot stand again, for strings escape their quotes."""
+
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Event)
 
@@ -20,7 +23,7 @@ class Journal:
     """Appends events to ``journal.jsonl`` of a run folder and reads those of all processes.
 
     Each event is one ``write`` on a file opened for appending, so that lines of several processes
-    do not mix; a torn last line (power, a full disk) is passed over when reading.
+    do not mix; a torn line (power, a full disk) is passed over when reading.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -74,8 +77,10 @@ def read_journal(folder: Path) -> tuple[Event, ...]:
 
 
 def _decode(line: bytes, path: Path) -> Event:
+    # What a full disk cut short has no end of line, and the next event stands right behind it.
+    whole = line[max(line.rfind(_START), 0) :]
     try:
-        return _decoder.decode(line)
+        return _decoder.decode(whole)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RecordError(
             f"a line of the journal is not an event of this version: {error}",
