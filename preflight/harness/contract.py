@@ -89,7 +89,7 @@ def read_spec(function: Callable[..., Any], marker: Any, where: str) -> CheckSpe
         title=_title(function, where),
         deadline_s=_deadline(values, where),
         required=bool(values.get("required", True)),
-        needs=tuple(values.get("needs", ())),
+        needs=_needs(values, where),
         gates=bool(values.get("gates", True)),
         phase=phase,
         per_device=per_device,
@@ -143,6 +143,15 @@ def _title(function: Callable[..., Any], where: str) -> str:
             "a check needs a docstring", where, "its first sentence is the title in every report"
         )
     return title
+
+
+def _needs(values: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    needs = values.get("needs", ())
+    if isinstance(needs, str) or not all(isinstance(name, str) for name in needs):
+        raise _refusal(
+            f"needs is {needs!r}, not ids in a tuple", where, 'write needs=("kernel.first",)'
+        )
+    return tuple(needs)
 
 
 def _deadline(values: Mapping[str, Any], where: str) -> float:

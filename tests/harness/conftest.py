@@ -16,6 +16,11 @@ from preflight.harness.sweep import RUN_VARIABLE, sweep
 PROBES = Path(preflight.probes.__file__).parent
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """The marker of checks, which tests of the contract write too."""
+    config.addinivalue_line("markers", "check(id, stage, deadline, ...): what a check is")
+
+
 @pytest.fixture
 def fault_probes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Our own serve.py with probes beside it that misbehave; no torch."""
