@@ -57,7 +57,8 @@ def conclude(
 
 def _apply(trouble: BaseException, result: Result, spec: CheckSpec) -> None:
     if isinstance(trouble, pytest.skip.Exception):
-        result.status, result.reason, result.action = "skip", str(trouble.msg or ""), ""
+        if result.status != "fail":  # a failure that was seen cannot be skipped away
+            result.status, result.reason, result.action = "skip", str(trouble.msg or ""), ""
     elif isinstance(trouble, ProbeFailed):
         action = trouble.action or action_for(f"{trouble.cause}\n{trouble.evidence}") or ""
         result.fail(trouble.cause, action, rank=trouble.rank)
