@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from functools import partial
@@ -40,7 +41,8 @@ class NvidiaBackend:
         try:
             return self._sighting(node)
         finally:
-            pynvml.nvmlShutdown()
+            with contextlib.suppress(pynvml.NVMLError):  # what was seen stays true
+                pynvml.nvmlShutdown()
 
     def _sighting(self, node: str) -> Sighting:
         absences: list[Absence] = []
@@ -101,9 +103,9 @@ def _device(
 
 
 def pci_address(bus_id: str) -> str:
-    """``0000:9a:00.0`` from NVML's ``00000000:9A:00.0``."""
+    """``0000:9a:00.0`` from NVML's ``00000000:9A:00.0``; large domains keep their digits."""
     domain, _, rest = bus_id.lower().partition(":")
-    return f"{domain[-4:]}:{rest}"
+    return f"{int(domain, 16):04x}:{rest}"
 
 
 def _cuda_version(number: int | None) -> str | None:
