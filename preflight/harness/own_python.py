@@ -19,7 +19,7 @@ def own_command(module: str) -> list[str]:
     is the user's.
     """
     package_root = str(Path(__file__).resolve().parents[2])
-    here = str(Path.cwd())
-    path = [entry for entry in sys.path if entry not in ("", here) or entry == package_root]
+    here = str(Path.cwd())  # sys.path may also call it "" or "."
+    path = [p for p in sys.path if os.path.abspath(p) != here or p == package_root]  # noqa: PTH100 - a link stays one
     boot = _BOOT.format(separator=os.pathsep, module=module)
     return [sys.executable, "-c", boot, os.pathsep.join(path)]
