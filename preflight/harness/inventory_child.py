@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import tempfile
@@ -51,7 +52,7 @@ def look_at_machine(accelerator: str, *, run_variables: dict[str, str]) -> Inven
         )
         answer.seek(0)
         data = answer.read()
-    if data:
+    with contextlib.suppress(msgspec.DecodeError):  # nothing, or what it wrote before it died
         return msgspec.json.decode(data, type=Inventory)
     host = read_host()
     return Inventory(
