@@ -1,0 +1,54 @@
+"""What README.md promises is what the program does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from preflight.harness.listing import list_checks
+from preflight.stages import STAGE_NAMES
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def _block(language: str, containing: str) -> str:
+    blocks = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    return next(block for block in blocks if containing in block)
+
+
+def test_the_two_commands_stand_first() -> None:
+    """The first code block is make run and make test."""
+    first = re.search(r"```console\n(.*?)```", README, re.DOTALL)
+    assert first is not None
+    assert [line.split("#")[0].strip() for line in first[1].splitlines()] == [
+        "make run",
+        "make test",
+    ]
+
+
+def test_the_check_of_the_readme_keeps_the_contract(tmp_path: Path) -> None:
+    """The example of a user's own check is accepted, with its title and deadline."""
+    (tmp_path / "check_dataset.py").write_text(_block("python", "pytest.mark.check"))
+    (spec,) = list_checks([tmp_path])
+    assert (spec.id, spec.title, spec.deadline_s) == (
+        "system.dataset_disk",
+        "The dataset's disk has 500 GB free",
+        10.0,
+    )
+
+
+def test_every_stage_is_in_the_table() -> None:
+    """The table of the path names each stage that runs, in order."""
+    table = README.partition("## The path")[2].partition("## The plan")[0]
+    named = re.findall(r"^\| (\w+) \|", table, re.MULTILINE)
+    assert [name for name in named if name != "stage"] == [s for s in STAGE_NAMES if s != "soak"]
+
+
+@pytest.mark.parametrize("path", ["examples/plan-2xb200.toml", "CONTRIBUTING.md"])
+def test_the_files_it_names_exist(path: str) -> None:
+    """A file that README.md sends a reader to is there."""
+    assert path in README
+    assert (ROOT / path).is_file()
