@@ -27,9 +27,14 @@ class RankError(Exception):
 
 
 class ProcessGroup:
-    """``world`` ranks on the CPU with Gloo; ``progress`` keeps every message of every rank."""
+    """``world`` ranks on the CPU with Gloo; ``progress`` keeps every message of every rank.
 
-    def __init__(self, world: int, environment: dict[str, str] | None = None) -> None:
+    With ``join`` false they are probe processes that have joined no group.
+    """
+
+    def __init__(
+        self, world: int, environment: dict[str, str] | None = None, *, join: bool = True
+    ) -> None:
         self.world = world
         self.progress: list[list[dict[str, Any]]] = [[] for _ in range(world)]
         with socket.socket() as listener:
@@ -38,7 +43,8 @@ class ProcessGroup:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
         self._ranks = [self._start(rank, port, environment or {}) for rank in range(world)]
         self._rest = [b""] * world
-        self.call("ranks.join", backend="gloo", device="cpu", timeout_s=60)
+        if join:
+            self.call("ranks.join", backend="gloo", device="cpu", timeout_s=60)
 
     def _start(
         self, rank: int, port: int, environment: dict[str, str]
@@ -64,7 +70,7 @@ class ProcessGroup:
         return process, ours
 
     def call(
-        self, name: str, each: list[dict[str, Any]] | None = None, **params: Any
+        self, name: str, /, each: list[dict[str, Any]] | None = None, **params: Any
     ) -> list[dict[str, Any]]:
         """Every rank's answer, by rank; raises RankError if one of them is not a value."""
         for rank, (process, _) in enumerate(self._ranks):
@@ -102,6 +108,12 @@ class ProcessGroup:
         """What the ranks printed."""
         self._output.seek(0)
         return self._output.read().decode(errors="replace")
+
+    def __enter__(self) -> ProcessGroup:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """End the ranks."""
