@@ -24,7 +24,7 @@ _SIGNATURES: tuple[tuple[tuple[str, ...], str], ...] = (
         "install a newer driver, or a torch built for an older CUDA",
     ),
     (
-        ("uncorrectable ECC", "CUDA error 214", "hardware stack error", "NVLink"),
+        ("uncorrectable ECC", "CUDA error 214", "hardware stack error", "NVLink error"),
         "ask the seller to reset or replace this card; attach this report",
     ),
     (
