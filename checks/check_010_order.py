@@ -6,9 +6,11 @@ import re
 
 import pytest
 
+from preflight.events import Inventory
 from preflight.harness import Result, Situation, exactly
 
 REHEARSAL = "a rehearsal has no cards"
+_CARD = re.compile(r"gpu\d+")
 
 
 @pytest.mark.check(id="order.count", stage="order", deadline="10s")
@@ -20,13 +22,14 @@ def check_count(situation: Situation, result: Result) -> None:
         "show the seller this report; a card that the host has and you do not see is a matter of "
         "the container's devices or of CUDA_VISIBLE_DEVICES / ROCR_VISIBLE_DEVICES"
     )
-    if situation.inventory.hidden:
-        result.warn("hidden by the environment: " + "; ".join(situation.inventory.hidden))
     found = len(devices)
-    result.measure("cards", found, "1", limit=exactly(bought, "the order"))
+    missing = _not_seen(situation.inventory)
     if found != bought:
         listed = ", ".join(f"{d.name} {d.pci or d.uuid or ''}".strip() for d in devices) or "none"
-        result.fail(f"{bought} cards were bought and {found} are visible: {listed}")
+        result.fail(f"{bought} cards were bought and {found} are visible: {listed}{missing}")
+    elif missing:
+        result.warn(f"all {bought} cards that were bought are visible{missing}")
+    result.measure("cards", found, "1", limit=exactly(bought, "the order"))
     result.note(f"{found} of {bought}")
 
 
@@ -47,6 +50,17 @@ def check_product(situation: Situation, result: Result) -> None:
         names = ", ".join(f"{d.name} is {d.product}" for d in others)
         result.fail(f"{product} was bought; {names}")
     result.note(devices[0].product)
+
+
+def _not_seen(inventory: Inventory) -> str:
+    """Cards that exist and that no check can reach, with the reason; empty where there is none."""
+    lost = [f"{a.what}: {a.reason}" for a in inventory.absences if _CARD.fullmatch(a.what)]
+    hidden = inventory.hidden
+    return "".join(
+        f"; {what} " + ", ".join(cards)
+        for what, cards in (("hidden:", hidden), ("not answering:", lost))
+        if cards
+    )
 
 
 def _bought_here(situation: Situation, result: Result) -> int:
