@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,16 @@ class ChecksPlugin:
             if self.own_device is not None:
                 names = [name for name in names if name == self.own_device]
             metafunc.parametrize("device", names, indirect=True, ids=names)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """A check file that leaves while it is imported ends nothing but itself."""
+        try:
+            return (yield)
+        except SystemExit:
+            return pytest.CollectReport(collector.nodeid, "failed", traceback.format_exc(), [])
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A check file that cannot be collected is a result of its own: nobody could look."""
@@ -208,7 +219,8 @@ class ChecksPlugin:
         if cause is not None:
             item.stash[_BLOCKED] = cause
             pytest.skip(f"blocked by {cause}")
-        if spec.per_device and _device_of(item) is None:
+        alone = _device_of(item) is None and not self.situation.inventory.devices
+        if alone and (spec.per_device or spec.phase == "node"):
             pytest.skip("no device was found")
 
     @pytest.hookimpl(wrapper=True)
@@ -220,6 +232,13 @@ class ChecksPlugin:
         if call.excinfo is not None:
             item.stash[_TROUBLES].append(call.excinfo.value)
         return report
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config) -> Any:
+        """xdist: one worker per device, and what replaces a dead one runs what is left."""
+        from preflight.harness.scheduling import DeviceScheduling
+
+        return DeviceScheduling(config)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str) -> None:
