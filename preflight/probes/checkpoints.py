@@ -119,10 +119,10 @@ class _Run:
         losses = []
         for step in range(start, end):
             with ranks.collective("training step", detail=str(step)):
-                loss = training.backward(self.module, self._seed, step, self.rows)
+                part = training.backward(self.module, self._seed, step, self.rows)
                 self.optimizer.step()
                 self.optimizer.zero_grad()
-            losses.append(float(loss))
+            losses.append(float(training.global_loss(part)))
         return losses
 
     def state(self) -> Dict[str, Any]:

@@ -49,7 +49,9 @@ def _train(name: str, wrap: Callable[[Any], nn.Module], seed: int, steps: int) -
     entries = []
     for step in range(steps):
         with ranks.collective(f"{name} step", detail=str(step)):
-            found = _gradients(module, seed, step, rows)
+            part = training.backward(module, seed, step, rows)
+            found = _gradients(module, step)
+        found[f"{step}.loss"] = training.global_loss(part)
         training.descend(module, RATE)
         entries.append(_entry(step, found, expected))
     with ranks.collective(f"{name} parameters"):
@@ -79,8 +81,8 @@ def _parameters(module: nn.Module) -> Dict[str, torch.Tensor]:
     }
 
 
-def _gradients(module: nn.Module, seed: int, step: int, rows: int) -> Dict[str, torch.Tensor]:
-    found = {f"{step}.loss": training.backward(module, seed, step, rows)}
+def _gradients(module: nn.Module, step: int) -> Dict[str, torch.Tensor]:
+    found = {}
     for name, parameter in _parameters(module).items():
         if parameter.grad is None:
             raise RuntimeError(f"step {step}: no gradient reached {name}")

@@ -97,7 +97,8 @@ def say(step: str) -> None:
 def collective(name: str, *tensors: torch.Tensor, detail: str = "") -> Iterator[None]:
     """Report entering and leaving one collective, with what must be the same on every rank.
 
-    It is left when the device has finished it, not when it has been queued.
+    It is left when the device has finished it, not when it has been queued. These do not nest: the
+    numbers would no longer say which rank is behind.
     """
     group = joined()
     group.seq += 1

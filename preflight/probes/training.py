@@ -50,10 +50,9 @@ def lacks_float64(device: str) -> Optional[str]:
 
 
 def backward(module: nn.Module, seed: int, step: int, rows: int) -> torch.Tensor:
-    """Backward pass of this rank's share; the global loss.
+    """Backward pass of this rank's share; its part of the global loss.
 
-    The wrappers average gradients over ranks, so a rank's part of the sum is multiplied by their
-    number. Outside a group this process has all the rows.
+    The wrappers average gradients over ranks, so a rank's part is multiplied by their number.
     """
     group = ranks.joined()
     tokens, targets = batch(seed, step, rows)
@@ -61,7 +60,12 @@ def backward(module: nn.Module, seed: int, step: int, rows: int) -> torch.Tensor
     logits = module(tokens[mine].to(group.device))
     total = model.loss(logits, targets[mine].to(group.device), "sum") / targets.numel()
     (total * group.world).backward()  # type: ignore[no-untyped-call]
-    value = total.detach().clone()
+    return total.detach()
+
+
+def global_loss(part: torch.Tensor) -> torch.Tensor:
+    """The sum of every rank's part."""
+    value = part.clone()
     with ranks.collective("all_reduce", value, detail="sum of the losses"):
         dist.all_reduce(value)
     return value
