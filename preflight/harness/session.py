@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -57,5 +58,7 @@ def _arguments(folder: Path, phase: str) -> list[str]:
         # --dist each gives every worker the whole collection, which each has made for its own
         # device; a worker that replaces a dead one has the same --tx, thus the same device.
         arguments += ["-pxdist.plugin", "--dist=each"]
-        arguments += [f"--tx=popen//env:{DEVICE_VARIABLE}={name}" for name in names]
+        # -I: until xdist hands on our sys.path, a worker would import from the working folder.
+        popen = f"popen//python={shlex.quote(sys.executable)} -I"
+        arguments += [f"--tx={popen}//env:{DEVICE_VARIABLE}={name}" for name in names]
     return arguments + list(opened.options.checks_folders)
