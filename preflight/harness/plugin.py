@@ -107,6 +107,7 @@ class ChecksPlugin:
         specs = [self._spec(item) for item in items]
         try:
             refuse_duplicates(specs)
+            _refuse_parameters(items)
         except CheckContractError as error:
             self._refuse(error)
         items.sort(key=_place)
@@ -267,6 +268,21 @@ def lost(row: PlannedCheck, node: str, why: str) -> Check:
         required=row.required,
         started=clock.stamp(),
     )
+
+
+def _refuse_parameters(items: list[pytest.Item]) -> None:
+    """Raise CheckContractError for a check with several results on one device."""
+    seen = set()
+    for item in items:
+        spec = item.stash[SPEC]
+        key = (spec.id, _device_of(item))
+        if key in seen:
+            raise CheckContractError(
+                f"{spec.id} is parametrized, and a check has one result",
+                where=spec.where,
+                mend="write a loop, or a check with an id of its own for each",
+            )
+        seen.add(key)
 
 
 def _device_of(item: pytest.Item) -> str | None:
