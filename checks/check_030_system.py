@@ -21,7 +21,8 @@ def check_shm(situation: Situation, result: Result) -> None:
     size_GiB = situation.inventory.host.shm_GiB
     if size_GiB is None:
         raise CannotLook("the size of /dev/shm cannot be read", action="mount a tmpfs there")
-    ranks = max(len(situation.inventory.devices), situation.options.ranks)
+    cards = max(1, len(situation.inventory.devices))
+    ranks = situation.options.ranks if situation.is_rehearsal else cards
     needed_GiB = max(DOCKER_SHM_GiB + 1e-3, ranks * NCCL_SHM_PER_RANK_GiB)
     result.measure("size of /dev/shm", size_GiB, "GiB")
     if size_GiB < needed_GiB:

@@ -27,6 +27,8 @@ def shm(size_GiB: float | None, cards: int = 2) -> Result:
         (0.5, 8, "pass"),
         (0.499, 8, "warn"),
         (0.0625, 1, "warn"),
+        (0.07, 1, "pass"),
+        (0.0625, 0, "warn"),
         (0.125, 2, "pass"),
         (0.0, 1, "warn"),
     ],
