@@ -12,7 +12,7 @@ from rendering import sample
 
 from preflight import records
 from preflight.errors import RecordError
-from preflight.records import Record, decode_record, encode_record
+from preflight.records import STATUSES, Record, decode_record, encode_record
 
 SAMPLES = sorted((Path(__file__).parent / "data" / "records").glob("*.json"))
 MADE = [sample.passing, sample.failing, sample.rehearsal]
@@ -36,9 +36,16 @@ def test_a_record_reads_back_as_it_was(make: Any) -> None:
     assert decode_record(encode_record(record), where="record.json") == record
 
 
+@pytest.mark.parametrize("status", STATUSES)
+def test_every_status_reads_back(status: str) -> None:
+    """The words that the package lists are those that a record may hold."""
+    record = sample.record((sample.check("kernel.first", status=status),))
+    assert decode_record(encode_record(record), where="record.json") == record
+
+
 def test_old_sample_records_are_kept() -> None:
     """There is at least one sample of each kind of run that was ever written."""
-    assert {path.stem for path in SAMPLES} >= {"1-ready", "1-not-ready", "1-rehearsed"}
+    assert {path.stem for path in SAMPLES} >= {"1-ready", "1-not-ready", "1-killed"}
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
