@@ -8,13 +8,15 @@ off never takes the place of a good one. An older checkpoint of the same name is
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import tempfile
 import time
 import zlib
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 import torch.distributed as dist
@@ -53,8 +55,8 @@ def write(folder: str, seed: int, steps: int, more_steps: int) -> Dict[str, Any]
     start = time.perf_counter()
     draft = _new_draft(folder)
     state = run.state()
-    with ranks.collective("checkpoint save"):
-        _unwrapped(lambda: save(state, storage_writer=FileSystemWriter(draft)))
+    with ranks.collective("checkpoint save"), _discarded_on_failure(draft):
+        _unwrapped(lambda: save(state, storage_writer=FileSystemWriter(draft)), draft)
     if group.rank == 0:
         _finish(draft, folder, {"steps": steps, "rows": rows, "random": torch.get_rng_state()})
     _barrier()
@@ -85,7 +87,7 @@ def restore(folder: str, seed: int, steps: int, more_steps: int) -> Dict[str, An
     start = time.perf_counter()
     state = run.state()
     with ranks.collective("checkpoint load"):
-        _unwrapped(lambda: load(state, storage_reader=FileSystemReader(folder)))
+        _unwrapped(lambda: load(state, storage_reader=FileSystemReader(folder)), folder)
     run.set_state(state)
     torch.set_rng_state(progress["random"])
     _barrier()
@@ -278,7 +280,18 @@ def _throughput(folder: str, seconds: float) -> Dict[str, Any]:
     }
 
 
-def _unwrapped(action: Callable[[], Any]) -> None:
+@contextlib.contextmanager
+def _discarded_on_failure(draft: str) -> Iterator[None]:
+    """Give the room of a draft back when it cannot be finished."""
+    try:
+        yield
+    except BaseException:
+        if ranks.joined().rank == 0:
+            shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+def _unwrapped(action: Callable[[], Any], folder: str) -> None:
     """Let a failure of one rank be its own exception, ENOSPC an OSError with its errno.
 
     torch.distributed.checkpoint tells every rank of every failure, in an exception that derives
@@ -289,10 +302,10 @@ def _unwrapped(action: Callable[[], Any]) -> None:
     try:
         action()
     except CheckpointException as failure:
-        raise _own_cause(failure.failures) from failure
+        raise _own_cause(failure.failures, folder) from failure
 
 
-def _own_cause(failures: Dict[int, Any]) -> BaseException:
+def _own_cause(failures: Dict[int, Any], folder: str) -> BaseException:
     rank = ranks.joined().rank
     if rank not in failures:
         first = min(failures)
@@ -301,4 +314,17 @@ def _own_cause(failures: Dict[int, Any]) -> BaseException:
     link: Any = cause
     while link is not None and not isinstance(link, OSError):
         link = link.__cause__ or link.__context__
-    return link if link is not None else cause
+    return link or _refusal_of_disk(folder) or cause
+
+
+def _refusal_of_disk(folder: str) -> Optional[OSError]:
+    """What the disk says to a mebibyte; torch's archive writer says only "unexpected pos"."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"\1" * (1 << 20))
+            _sync(file)
+    except FileNotFoundError:  # another rank has cleared the folder away
+        return None
+    except OSError as error:
+        return error
+    return None

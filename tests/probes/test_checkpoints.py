@@ -128,6 +128,7 @@ def test_a_write_that_breaks_off_leaves_the_older_checkpoint(
         limited.call("checkpoints.write", folder=str(folder), **PARAMS)
     assert caught.value.answers[0]["errno"] == 27  # EFBIG
     assert caught.value.answers[0]["type"] == "OSError"
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
     after = one_rank.call("checkpoints.restore", folder=str(folder), **PARAMS)[0]
     assert after["losses"] == before["losses"]
     again = one_rank.call("checkpoints.write", folder=str(folder), **PARAMS)[0]
