@@ -19,7 +19,7 @@ CHECKS = PACKAGE.parent / "checks"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "clock", "quantities", "redaction", "folders"),
     ("stages", "order_folder"),
-    ("records",),
+    ("records", "injection"),
     ("verdict", "gates", "events"),
     ("assembly", "plan", "compat", "hardware"),
     ("probes",),
