@@ -13,7 +13,7 @@ from types import FrameType
 
 from preflight import __version__, clock
 from preflight.assembly import assemble
-from preflight.errors import PreflightError
+from preflight.errors import OutputError, PreflightError
 from preflight.events import Closed, Event, Opened, Options
 from preflight.harness.checkpoint_site import remove_site
 from preflight.harness.inventory_child import look_at_machine
@@ -89,12 +89,11 @@ def run(request: Request, watch: Watch) -> Outcome:
                 raise
             trouble = error
         finally:
-            with _deaf():
-                sweep(folder)
-                remove_site(request.plan, request.options.plan_file, folder)
-                shutil.rmtree(folder / "scratch", ignore_errors=True)
-        with _deaf():
-            return _finish(folder, journal, began_s, ended, trouble)
+            _ignore_signals()  # until _signals gives the old handlers back
+            sweep(folder)
+            remove_site(request.plan, request.options.plan_file, folder)
+            shutil.rmtree(folder / "scratch", ignore_errors=True)
+        return _finish(folder, journal, began_s, ended, trouble)
 
 
 def _run_phases(
@@ -127,6 +126,7 @@ def _opened(request: Request, name: str, started: str) -> Opened:
             argv=request.argv,
             selected=() if everything else options.selected,
             strict=request.strict,
+            injected=tuple(injection.text for injection in options.injections),
         ),
         order=request.order,
         options=options,
@@ -148,8 +148,12 @@ def _finish(
     )
     report = None
     events = read_journal(folder) if journal.path.exists() else ()
-    if not events and trouble is not None:
-        raise trouble
+    if not events:
+        raise trouble or OutputError(
+            "the folder of this run is gone, and its record with it",
+            where=str(folder),
+            mend="run again, and leave the folder where it is",
+        )
     try:
         journal.append(closed)
     except PreflightError as error:
@@ -172,8 +176,7 @@ def _signals() -> Iterator[None]:
     """The first signal ends the run in good order; those after it are ignored meanwhile."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        for one in SIGNALS:
-            signal.signal(one, signal.SIG_IGN)
+        _ignore_signals()
         raise Interrupted(signal.Signals(number).name, number)
 
     before = {one: signal.getsignal(one) for one in SIGNALS}
@@ -187,17 +190,14 @@ def _signals() -> Iterator[None]:
             signal.signal(one, handler)
 
 
-@contextlib.contextmanager
-def _deaf() -> Iterator[None]:
-    """Nothing interrupts the writing of what there is."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    try:
-        yield
-    finally:
-        for one in SIGNALS:
-            if one in signal.sigpending():
-                signal.signal(one, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+def _ignore_signals() -> None:
+    """Nothing interrupts the writing of what there is.
+
+    A mask of this thread would not do: another thread, such as the reader of a child's output,
+    takes the signal then, and Python runs the handler in this one all the same.
+    """
+    for one in SIGNALS:
+        signal.signal(one, signal.SIG_IGN)
 
 
 def rebuild(folder: Path) -> Record:

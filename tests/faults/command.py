@@ -11,6 +11,7 @@ from preflight import engine
 from preflight.engine import Request
 from preflight.errors import PreflightError
 from preflight.events import Options
+from preflight.plan import Plan
 from preflight.records import Order
 
 
@@ -19,6 +20,7 @@ def main() -> None:
     request = Request(
         options=msgspec.json.decode(sys.argv[2], type=Options),
         order=Order(reference="ORD-1"),
+        plan=Plan(),
         out=Path(sys.argv[1]),
         strict=False,
         argv=("preflight", "run"),

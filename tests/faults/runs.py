@@ -23,6 +23,7 @@ from preflight.harness.children import Child
 from preflight.harness.journal import FILE_NAME, Journal, read_journal
 from preflight.harness.phases import PhaseRunner
 from preflight.harness.sweep import survivors, sweep
+from preflight.plan import Plan
 from preflight.records import Check, Device, Host, Node, Order, Record, Run, decode_record
 from preflight.stages import STAGE_NAMES
 
@@ -152,6 +153,7 @@ def request(out: Path, *folders: Path, **changes: Any) -> Request:
     return Request(
         options=options(*folders, **changes),
         order=Order(reference="ORD-1"),
+        plan=Plan(),
         out=out,
         strict=False,
         argv=("preflight", "run"),
@@ -191,7 +193,12 @@ class Command:
     @property
     def folder(self) -> Path:
         """The folder of the run, once it is there."""
-        wait_until(lambda: any(self.out.glob(f"*/*/{FILE_NAME}")), "the journal")
+
+        def is_there() -> bool:
+            assert self._child.is_running() or any(self.out.iterdir()), self._child.output.text()
+            return any(self.out.glob(f"*/*/{FILE_NAME}"))
+
+        wait_until(is_there, "the journal")
         return next(self.out.glob(f"*/*/{FILE_NAME}")).parent
 
     def wait_for(self, text: str) -> None:

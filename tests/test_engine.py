@@ -1,0 +1,500 @@
+"""A whole run: its folder, record and exit code, however it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import msgspec
+import pytest
+from faults.runs import (
+    MODULES,
+    Command,
+    check_text,
+    command,
+    is_alive,
+    nothing_runs,
+    one,
+    options,
+    preflight,
+    run_engine,
+    wait_until,
+    write_checks,
+)
+
+from preflight import engine
+from preflight.errors import CheckContractError, RecordError, UsageError
+from preflight.harness.journal import FILE_NAME, read_journal
+from preflight.reading import read_source
+from preflight.records import Record, decode_record
+
+GOOD = check_text("good", "result.note('well')", arguments="result")
+SLEEP = check_text("sleeps", "time.sleep(600)", deadline="10m")
+LATE = check_text("late", stage="collective")
+GRANDCHILD = """
+import subprocess
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+"""
+
+
+def record_of(folder: Path) -> Record:
+    """The record in the folder of a run."""
+    path = folder / "record.json"
+    return decode_record(path.read_bytes(), where=str(path))
+
+
+def statuses(record: Record) -> dict[str, str]:
+    """Check to status."""
+    return {check.id: check.status for check in record.checks}
+
+
+# A run that comes to its end
+
+
+def test_a_run_leaves_its_folder(tmp_path: Path) -> None:
+    """Record, reports, journal and log; nothing temporary, no process, and the record as told."""
+    checks = write_checks(
+        tmp_path / "checks",
+        GOOD,
+        check_text("writes", "(scratch / 'x').touch()", arguments="scratch"),
+    )
+    outcome = run_engine(tmp_path / "out", checks)
+    assert (outcome.record.verdict.word, outcome.exit_code) == ("REHEARSED", 0)
+    assert outcome.trouble is None
+    assert outcome.report == outcome.folder / "report.html"
+    names = {path.name for path in outcome.folder.iterdir()}
+    assert names >= {"record.json", "report.html", "junit.xml", "ctrf.json", "summary.md"}
+    assert names >= {FILE_NAME, "run.log"}
+    assert "scratch" not in names
+    assert not [name for name in names if name.startswith(".")]
+    assert record_of(outcome.folder) == outcome.record
+    assert nothing_runs(outcome.folder)
+    assert (tmp_path / "out") in outcome.folder.parents
+
+
+def test_the_record_says_what_was_run(tmp_path: Path) -> None:
+    """Mode, level, seed, times and the machine."""
+    outcome = run_engine(tmp_path / "out", write_checks(tmp_path / "checks", GOOD))
+    run = outcome.record.run
+    assert (run.id, run.level, run.mode, run.seed) == (outcome.folder.name, "quick", "rehearse", 7)
+    assert run.interrupted is None
+    assert run.finished is not None and run.finished >= run.started
+    assert run.duration_s is not None and run.duration_s > 0
+    assert run.selected == ()
+    assert [device.name for device in outcome.record.devices] == ["cpu"]
+    assert outcome.record.host.name == outcome.record.nodes[0].name
+
+
+def test_chosen_stages_are_in_the_record(tmp_path: Path) -> None:
+    """Only part of the path was asked for."""
+    checks = write_checks(tmp_path / "checks", GOOD, LATE)
+    outcome = run_engine(tmp_path / "out", checks, selected=("system",))
+    assert outcome.record.run.selected == ("system",)
+    assert statuses(outcome.record) == {"system.good": "pass"}
+
+
+@pytest.mark.parametrize(
+    ("body", "word", "code"),
+    [
+        ("assert False, 'broken'", "NOT_READY", 1),
+        ("raise KeyError('x')", "INCONCLUSIVE", 3),
+        ("pytest.skip('not here')", "INCONCLUSIVE", 3),
+    ],
+)
+def test_the_exit_code_is_that_of_the_verdict(
+    tmp_path: Path, body: str, word: str, code: int
+) -> None:
+    """A failure, an error, and a run in which nothing ran."""
+    outcome = run_engine(tmp_path / "out", write_checks(tmp_path / "checks", check_text("a", body)))
+    assert (outcome.record.verdict.word, outcome.exit_code) == (word, code)
+
+
+def test_watch_sees_the_events_of_the_journal(tmp_path: Path) -> None:
+    """From the first line on, each once."""
+    from faults.runs import request
+
+    seen: list[object] = []
+    asked = request(tmp_path / "out", write_checks(tmp_path / "checks", GOOD))
+    outcome = engine.run(asked, seen.extend)
+    assert seen == list(read_journal(outcome.folder))[:-1], "the last line is written at the end"
+
+
+def test_grandchildren_are_gone_when_a_run_ends(tmp_path: Path) -> None:
+    """Whatever a check leaves behind in a session of its own."""
+    body = GRANDCHILD + "result.note('left one')"
+    checks = write_checks(tmp_path / "checks", check_text("leaves", body, arguments="result"))
+    outcome = run_engine(tmp_path / "out", checks)
+    assert statuses(outcome.record) == {"system.leaves": "pass"}
+    assert nothing_runs(outcome.folder)
+
+
+@pytest.mark.long
+def test_a_check_that_hangs_costs_itself_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its deadline passes, the rest of the path runs, and the verdict is INCONCLUSIVE."""
+    monkeypatch.setattr("preflight.harness.phases.CHECK_GRACE_S", 0.5)
+    hangs = check_text("hangs", "ctypes.PyDLL(None).sleep(600)", deadline="1s")
+    checks = write_checks(tmp_path / "checks", GOOD, hangs, check_text("after"), LATE)
+    outcome = run_engine(tmp_path / "out", checks)
+    assert statuses(outcome.record) == {
+        "system.good": "pass",
+        "system.hangs": "error",
+        "system.after": "pass",
+        "collective.late": "pass",
+    }
+    assert (outcome.record.verdict.word, outcome.exit_code) == ("INCONCLUSIVE", 3)
+
+
+def test_signals_have_their_handlers_back_after_a_run(tmp_path: Path) -> None:
+    """The engine borrows them."""
+    kinds = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(kind) for kind in kinds]
+    run_engine(tmp_path / "out", write_checks(tmp_path / "checks", GOOD))
+    assert [signal.getsignal(kind) for kind in kinds] == before
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set()
+
+
+# Before anything runs
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('def check_x():\n    """X."""\n', "a check needs a marker"),
+        (check_text("x") + check_text("y").replace("system.y", "system.x"), "is taken by"),
+        (check_text("x", doc=""), "a check needs a docstring"),
+        (check_text("x", stage="nowhere"), "is not on the path"),
+        ('@pytest.mark.check("x")\ndef check_x():\n    """X."""\n', "takes keywords only"),
+        ("# nothing\n", "no check could be collected"),
+    ],
+)
+def test_a_breach_of_the_contract_leaves_no_run(tmp_path: Path, text: str, what: str) -> None:
+    """Exit code 2, the file is named, and no folder of a run stays."""
+    checks = write_checks(tmp_path / "checks", text)
+    with pytest.raises(CheckContractError) as caught:
+        run_engine(tmp_path / "out", checks)
+    assert what in caught.value.what
+    assert caught.value.exit_code == 2
+    if what != "no check could be collected":
+        assert caught.value.where.startswith(f"{checks}/check_900_small.py:")
+    assert list((tmp_path / "out").glob("*/*")) == []
+
+
+def test_a_file_that_does_not_parse_is_inconclusive(tmp_path: Path) -> None:
+    """It is an error result in stage checks; the others run, and the report is written."""
+    checks = write_checks(tmp_path / "checks", GOOD)
+    write_checks(checks, "def check_x(:\n", name="check_100_broken.py")
+    outcome = run_engine(tmp_path / "out", checks)
+    assert statuses(outcome.record) == {"system.good": "pass", "checks.check_100_broken": "error"}
+    assert (outcome.record.verdict.word, outcome.exit_code) == ("INCONCLUSIVE", 3)
+    assert outcome.report is not None
+
+
+@pytest.mark.parametrize("kind", ["a file", "below a file", "not a folder to write in"])
+def test_an_output_folder_that_cannot_be_written_is_refused(tmp_path: Path, kind: str) -> None:
+    """Exit code 2 with the flag, before any process starts."""
+    file = tmp_path / "file"
+    file.write_text("x")
+    out = {"a file": file, "below a file": file / "out"}.get(kind, Path("/proc/preflight"))
+    with pytest.raises(UsageError, match="nothing can be written") as caught:
+        run_engine(out, write_checks(tmp_path / "checks", GOOD))
+    assert (caught.value.exit_code, caught.value.where) == (2, "--out")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_output_folder_is_refused(tmp_path: Path) -> None:
+    """As above, by its permissions."""
+    out = tmp_path / "out"
+    out.mkdir(mode=0o500)
+    with pytest.raises(UsageError, match="nothing can be written"):
+        run_engine(out, write_checks(tmp_path / "checks", GOOD))
+
+
+def test_a_missing_output_folder_is_made(tmp_path: Path) -> None:
+    """With all that leads to it."""
+    out = tmp_path / "a" / "b" / "c"
+    outcome = run_engine(out, write_checks(tmp_path / "checks", GOOD))
+    assert out in outcome.folder.parents
+
+
+def test_two_runs_at_once_have_a_folder_each(tmp_path: Path) -> None:
+    """In one order's folder, neither in the other's way."""
+    checks = write_checks(tmp_path / "checks", GOOD)
+    out = tmp_path / "out"
+    with command(out, checks) as first, command(out, checks) as second:
+        ends = [first.end(), second.end()]
+    assert [code for code, _ in ends] == [0, 0], ends
+    folders = {Path(text.strip()) for _, text in ends}
+    assert len(folders) == 2
+    assert len({folder.parent for folder in folders}) == 1
+    for folder in folders:
+        assert statuses(record_of(folder)) == {"system.good": "pass"}
+
+
+# Runs that are ended
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "reason"),
+    [
+        (signal.SIGINT, 130, "the run was interrupted before this check had run"),
+        (signal.SIGTERM, 143, "the run was terminated before this check had run"),
+        (signal.SIGHUP, 129, "the terminal went away before this check had run"),
+    ],
+)
+def test_a_signal_leaves_record_and_report(
+    tmp_path: Path, number: signal.Signals, code: int, reason: str
+) -> None:
+    """Every planned check has a status, the exit code is the signal's, and nothing runs."""
+    sleeps = check_text("sleeps", GRANDCHILD + "time.sleep(600)", deadline="10m")
+    checks = write_checks(tmp_path / "checks", GOOD, sleeps, LATE)
+    with command(tmp_path / "out", checks) as running:
+        running.wait_for('"started","id":"system.sleeps"')
+        running.signal(number)
+        assert running.end()[0] == code
+        record = running.record()
+        assert record.run.interrupted == number.name
+        assert record.run.finished is not None
+        assert statuses(record) == {
+            "system.good": "pass",
+            "system.sleeps": "error",
+            "collective.late": "error",
+        }
+        assert one(record.checks, "collective.late").reason == reason
+        assert record.verdict.word == "INCONCLUSIVE"
+        assert (running.folder / "report.html").stat().st_size > 1000
+        assert nothing_runs(running.folder)
+
+
+@pytest.mark.long
+def test_a_signal_in_the_phase_of_devices_ends_workers_and_probes(tmp_path: Path) -> None:
+    """A probe that hangs in C on behalf of a worker is gone too."""
+    body = "fresh()('extension.load', name='fault_hangs')"
+    checks = write_checks(
+        tmp_path / "checks",
+        GOOD,
+        check_text(
+            "hangs",
+            f"result.note('x')\n{body}",
+            stage="import",
+            arguments="fresh, result",
+            deadline="10m",
+        ),
+        check_text("sleeps", "time.sleep(600)", stage="kernel", arguments="device", deadline="10m"),
+    )
+    environment = {"PYTHONPATH": f"{MODULES.parents[1]}:{MODULES}"}
+    with command(
+        tmp_path / "out", checks, environment=environment, selected=("system", "kernel")
+    ) as running:
+        running.wait_for('"started","id":"kernel.sleeps"')
+        running.signal(signal.SIGTERM)
+        assert running.end()[0] == 143
+        assert nothing_runs(running.folder)
+    with command(tmp_path / "out2", checks, environment=environment) as running:
+        running.wait_for('"started","id":"import.hangs"')
+        running.signal(signal.SIGTERM)
+        assert running.end()[0] == 143
+        assert nothing_runs(running.folder)
+
+
+@pytest.mark.long
+def test_more_signals_do_not_disturb_the_end(tmp_path: Path) -> None:
+    """An impatient person presses Ctrl-C again and again; the record is whole."""
+    checks = write_checks(tmp_path / "checks", GOOD, SLEEP)
+    with command(tmp_path / "out", checks) as running:
+        running.wait_for('"started","id":"system.sleeps"')
+        running.signal(signal.SIGINT)
+        for _ in range(50):
+            if not is_alive(running.pid):
+                break
+            running.signal(signal.SIGINT)
+            running.signal(signal.SIGTERM)
+        assert running.end()[0] == 130
+        assert running.record().run.interrupted == "SIGINT"
+
+
+@pytest.mark.long
+def test_a_hang_up_is_ignored_under_nohup(tmp_path: Path) -> None:
+    """Who starts it with SIGHUP ignored wants it to go on."""
+    checks = write_checks(tmp_path / "checks", check_text("waits", "time.sleep(1)"))
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        running = Command(tmp_path / "out", checks)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    running.wait_for('"started","id":"system.waits"')
+    running.signal(signal.SIGHUP)
+    assert running.end()[0] == 0
+    assert statuses(running.record()) == {"system.waits": "pass"}
+
+
+def test_signals_wait_while_the_outputs_are_written() -> None:
+    """Also where another thread is there to take them, such as a reader of a child's output."""
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    try:
+        with engine._signals():
+            engine._ignore_signals()
+            for number in engine.SIGNALS:
+                os.kill(os.getpid(), number)
+            assert sum(range(100_000)) > 0, "time for a handler to run"
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_a_killed_controller_leaves_no_process_and_can_be_rebuilt(tmp_path: Path) -> None:
+    """kill -9: every planned check has a status, the verdict is INCONCLUSIVE, reports are made."""
+    checks = write_checks(
+        tmp_path / "checks",
+        GOOD,
+        check_text("sleeps", "time.sleep(600)", stage="kernel", arguments="device", deadline="10m"),
+        LATE,
+    )
+    with command(tmp_path / "out", checks) as running:
+        running.wait_for('"started","id":"kernel.sleeps"')
+        folder = running.folder
+        running.signal(signal.SIGKILL)
+        running.end()
+        wait_until(lambda: nothing_runs(folder), "the end of every process")
+        assert not (folder / "record.json").exists()
+        done = preflight("report", str(folder))
+        assert done.returncode == 0, done.stderr
+        assert "was killed" in done.stderr
+        assert "INCONCLUSIVE" in done.stdout
+        record = record_of(folder)
+    assert record.run.interrupted == "killed"
+    assert (record.run.finished, record.run.duration_s) == (None, None)
+    assert statuses(record) == {
+        "system.good": "pass",
+        "kernel.sleeps": "error",
+        "collective.late": "error",
+    }
+    assert record.verdict.word == "INCONCLUSIVE"
+    assert (folder / "report.html").exists()
+
+
+@pytest.mark.long
+def test_a_run_that_goes_on_is_not_rebuilt(tmp_path: Path) -> None:
+    """Its record is to come; by whatever path the folder is named."""
+    checks = write_checks(tmp_path / "checks", SLEEP)
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    with command(tmp_path / "link", checks) as running:
+        running.wait_for('"started"')
+        with pytest.raises(RecordError, match="still going on"):
+            read_source(running.folder)
+        running.signal(signal.SIGTERM)
+        assert running.end()[0] == 143
+
+
+@pytest.mark.long
+def test_the_deadline_of_the_run_ends_it(tmp_path: Path) -> None:
+    """What had no time is an error that says so; the exit code is the verdict's."""
+    checks = write_checks(tmp_path / "checks", GOOD, SLEEP, LATE)
+    outcome = run_engine(tmp_path / "out", checks, deadline_s=4.0)
+    assert outcome.record.run.interrupted == "deadline"
+    assert statuses(outcome.record) == {
+        "system.good": "pass",
+        "system.sleeps": "error",
+        "collective.late": "error",
+    }
+    late = one(outcome.record.checks, "collective.late")
+    assert late.reason == "the deadline of the whole run passed before this check had run"
+    assert (outcome.record.verdict.word, outcome.exit_code) == ("INCONCLUSIVE", 3)
+    assert nothing_runs(outcome.folder)
+
+
+def test_a_folder_that_vanishes_while_it_runs_is_told(tmp_path: Path) -> None:
+    """Exit code 4 and a sentence, no traceback; no process stays."""
+    checks = write_checks(tmp_path / "checks", SLEEP)
+    with command(tmp_path / "out", checks) as running:
+        running.wait_for('"started"')
+        folder = running.folder
+        subprocess.run(["rm", "-rf", str(folder)], check=True)
+        running.signal(signal.SIGTERM)
+        code, output = running.end()
+        assert nothing_runs(folder)
+    assert code == 4, output
+    assert "Traceback" not in output
+
+
+def test_a_disk_that_fills_while_it_runs_is_told(tmp_path: Path) -> None:
+    """Exit code 4 and a sentence that names the place, no traceback; what was judged stays."""
+    body = "result.attach('x' * 50_000)"
+    checks = write_checks(tmp_path / "checks", GOOD, check_text("a", body, arguments="result"))
+    given = msgspec.json.encode(options(checks)).decode()
+    arguments = [sys.executable, "-m", "faults.command", str(tmp_path / "out"), given]
+    done = subprocess.run(
+        ["bash", "-c", 'ulimit -f 16 && exec "$@"', "bash", *arguments],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 4, done.stderr
+    assert "Traceback" not in done.stderr
+    assert str(tmp_path / "out") in done.stderr
+    (folder,) = (tmp_path / "out").glob("*/*")
+    assert nothing_runs(folder)
+    assert statuses(engine.rebuild(folder))["system.good"] == "pass"
+
+
+# Through the command
+
+
+def test_a_user_s_checks_run_beside_ours(tmp_path: Path) -> None:
+    """``--checks``: pass, fail and skip of the user's own stand in the record of the command."""
+    mine = write_checks(
+        tmp_path / "mine",
+        check_text("mine", "assert 1 + 1 == 3, 'one and one'"),
+        check_text("absent", "pytest.skip('no such disk')"),
+    )
+    out = tmp_path / "out"
+    done = preflight(
+        "run", "--device", "cpu", "--only", "system", "--checks", str(mine), "--out", str(out)
+    )
+    assert done.returncode == 1, done.stderr
+    (path,) = out.glob("*/*/record.json")
+    found = statuses(record_of(path.parent))
+    assert found["system.mine"] == "fail"
+    assert found["system.absent"] == "skip"
+    assert found["system.memory"] == "pass"
+    assert "one and one" in done.stdout + done.stderr
+
+
+def test_a_breach_of_the_contract_through_the_command(tmp_path: Path) -> None:
+    """Exit code 2, one message with file and line, no traceback."""
+    mine = write_checks(tmp_path / "mine", 'def check_x():\n    """X."""\n')
+    out = tmp_path / "out"
+    done = preflight("run", "--device", "cpu", "--checks", str(mine), "--out", str(out))
+    assert done.returncode == 2
+    assert f"{mine}/check_900_small.py:6: a check needs a marker" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(out.glob("*/*")) == []
+
+
+def test_the_controller_imports_no_torch(tmp_path: Path) -> None:
+    """Nor does a phase of it, in a whole run."""
+    body = "assert 'torch' not in sys.modules"
+    checks = write_checks(
+        tmp_path / "checks",
+        check_text("host", body),
+        check_text("card", body, stage="kernel", arguments="device"),
+    )
+    code = (
+        "import sys; from pathlib import Path; from faults.runs import run_engine\n"
+        f"outcome = run_engine(Path({str(tmp_path / 'out')!r}), Path({str(checks)!r}))\n"
+        "print(outcome.record.verdict.word, 'torch' in sys.modules)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["REHEARSED", "False"]
