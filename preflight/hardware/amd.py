@@ -60,15 +60,16 @@ class AmdBackend:
         name = f"gpu{index}"
         pci = _pci(properties)
         unique = int(properties.get("unique_id", "0"))
+        version = int(properties.get("gfx_target_version", "0"))  # old kernels do not tell it
         return Device(
             name=name,
             node=node,
             kind="hip",
-            product=self._product(pci) or f"AMD device {int(properties['device_id']):#06x}",
+            product=self._product(pci) or f"AMD device {int(properties.get('device_id', 0)):#06x}",
             uuid=f"GPU-{unique:016x}" if unique else None,
             pci=pci,
             memory_GiB=_memory_GiB(folder, name, absences),
-            architecture=gfx_name(int(properties["gfx_target_version"])),
+            architecture=gfx_name(version) if version else None,
             driver=self._driver(),
         )
 

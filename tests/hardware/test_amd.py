@@ -100,6 +100,17 @@ def test_a_card_without_identity_or_driver_version(machine: Path) -> None:
     assert (first.uuid, first.driver) == (None, None)
 
 
+def test_an_old_kernel_does_not_tell_the_architecture(tmp_path: Path) -> None:
+    """A card whose properties lack a line is listed, and what the line holds is unknown."""
+    known = sysfs.mi300x(0)
+    del known["gfx_target_version"], known["device_id"]
+    sysfs.write_node(tmp_path, 1, known, [(1, sysfs.VRAM)])
+    (card,) = look(tmp_path).devices
+    assert card.architecture is None
+    assert card.product == "AMD device 0x0000"
+    assert card.memory_GiB == 191.98
+
+
 def test_no_driver(tmp_path: Path) -> None:
     """Without KFD there is no device, and an absence that names the folder."""
     sighting = look(tmp_path)
