@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,6 @@ def written(
     """A checkpoint of two ranks, and what rank 0 said of it."""
     folder = tmp_path_factory.mktemp("checkpoint") / "step-2"
     return folder, two_ranks.call("checkpoints.write", folder=str(folder), **PARAMS)[0]
-
-
-@pytest.fixture(scope="module")
-def one_rank() -> Iterator[ProcessGroup]:
-    """Another number of ranks, in a fresh process."""
-    with ProcessGroup(1) as group:
-        yield group
 
 
 def test_write_leaves_one_whole_folder(written: tuple[Path, dict[str, Any]]) -> None:

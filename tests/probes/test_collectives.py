@@ -49,6 +49,7 @@ def test_one_rank_that_adds_one_is_found() -> None:
     assert [answer["points"][0]["wrong"] for answer in sweep] == [0, 1]
 
 
+@pytest.mark.long
 def test_a_rank_that_takes_the_maximum_is_found() -> None:
     """Gloo is silent where one rank reduces with another operation; the known answer is not."""
     with faulty("maximum") as group:
@@ -64,12 +65,11 @@ def test_a_barrier_that_nobody_keeps_is_found() -> None:
     assert answers[0]["wrong"] == answers[1]["wrong"] == 1
 
 
-def test_one_rank_has_nobody_to_send_to() -> None:
+def test_one_rank_has_nobody_to_send_to(one_rank: ProcessGroup) -> None:
     """With one rank the ring is absent, and all else still exact."""
-    with ProcessGroup(1) as group:
-        assert "nobody" in group.call("collectives.send_recv", level="quick", seed=1)[0]["absent"]
-        for name in NAMES[:-1]:
-            assert group.call(f"collectives.{name}", level="quick", seed=1)[0]["wrong"] == 0
+    assert "nobody" in one_rank.call("collectives.send_recv", level="quick", seed=1)[0]["absent"]
+    for name in NAMES[:-1]:
+        assert one_rank.call(f"collectives.{name}", level="quick", seed=1)[0]["wrong"] == 0
 
 
 def test_sweep_gives_bandwidth_by_size(two_ranks: ProcessGroup) -> None:

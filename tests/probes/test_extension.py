@@ -45,8 +45,8 @@ def test_kernel_of_the_plan_is_called(tmp_path: Path, monkeypatch: pytest.Monkey
         extension.load("json", "some_kernels")
 
 
-def test_missing_module_is_a_fact() -> None:
+def test_missing_module_is_a_fact(one_rank: ProcessGroup) -> None:
     """ModuleNotFoundError reaches the supervisor by its name."""
-    with ProcessGroup(1, join=False) as probe, pytest.raises(RankError) as caught:
-        probe.call("extension.load", name="no_such_module")
+    with pytest.raises(RankError) as caught:
+        one_rank.call("extension.load", name="no_such_module")
     assert caught.value.answers[0]["type"] == "ModuleNotFoundError"
