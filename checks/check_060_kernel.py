@@ -21,10 +21,10 @@ def check_first(device: Any, probe: Any, result: Result) -> None:
     result.advise(DATA_FAULT)
     result.measure("context", answer["context_s"], "s")
     result.measure("first launch", answer["launch_s"], "s")
-    result.measure("wrong elements", answer["wrong"], "1", limit=exactly(0, answer["source"]))
     if answer["wrong"]:
         result.fail(f"{answer['wrong']} of {answer['elements']} elements are wrong")
         result.attach(f"first wrong element: {answer['first_wrong']}")
+    result.measure("wrong elements", answer["wrong"], "1", limit=exactly(0, answer["source"]))
 
 
 @pytest.mark.check(id="kernel.matmul", stage="kernel", deadline="180s", needs=("kernel.first",))

@@ -74,18 +74,18 @@ def check_barrier(ranks: Any, result: Result, situation: Situation) -> None:
 
 def _check(ranks: Any, result: Result, situation: Situation, name: str) -> None:
     """Run one collective on all ranks and judge every element on every rank."""
-    result.advise(WRONG)
     options = situation.options
     answers = ranks(f"collectives.{name}", level=options.level, seed=options.seed)
+    result.advise(WRONG)
     first = answers[0]
     if "absent" in first:
         result.skip(f"{ranks.backend}: {first['absent']}")
     wrong = [answer["wrong"] for answer in answers]
-    result.measure("wrong elements", sum(wrong), "1", limit=exactly(0, EXACT))
     if sum(wrong):
         rank = wrong.index(max(wrong))
         result.attach("\n".join(f"rank {r}: {a['first_wrong']}" for r, a in enumerate(answers)))
-        result.fail(f"{sum(wrong)} elements are wrong, most of them on rank {rank}", rank=rank)
+        result.fail(f"{wrong[rank]} of {answers[rank]['elements']} elements are wrong", rank=rank)
+    result.measure("wrong elements", sum(wrong), "1", limit=exactly(0, EXACT))
     result.measure("elements compared", sum(answer["elements"] for answer in answers), "1")
     for absence in first["absences"]:
         result.attach(f"{absence['dtype']} is left out: {absence['absent']}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import pytest
@@ -34,7 +35,6 @@ def check_fsdp2(ranks: Any, result: Result, situation: Situation) -> None:
 
 def _train(name: str, ranks: Any, result: Result, situation: Situation) -> list[dict[str, Any]]:
     """Train on all ranks, judge every step on every rank; the answers by rank."""
-    result.advise(WRONG)
     options = situation.options
     answers: list[dict[str, Any]] = ranks(
         f"layouts.{name}",
@@ -42,12 +42,19 @@ def _train(name: str, ranks: Any, result: Result, situation: Situation) -> list[
         steps=STEPS[options.level],
         level=options.level,
     )
+    result.advise(WRONG)
     if "absent" in answers[0]:
         result.skip(answers[0]["absent"])
     ratios = [answer["ratio"] for answer in answers]
     worst = ratios.index(None) if None in ratios else ratios.index(max(ratios))
     shown = answers[worst]
     limit = at_most(1, shown["source"])
+    if ratios[worst] is None or ratios[worst] > 1:
+        step = max(shown["steps"], key=lambda s: inf if s["ratio"] is None else s["ratio"])
+        result.fail(
+            f"step {step['step']} leaves the training of one process, most in {step['worst']}",
+            rank=worst,
+        )
     result.measure("worst error over bound", ratios[worst], "1", limit=limit)
     result.measure("seconds", max(answer["seconds"] for answer in answers), "s")
     steps = shown["steps"]

@@ -81,6 +81,13 @@ def program() -> None:
 @click.option(
     "--deadline", metavar="TIME", help="Bound of the whole run.  [default: quick 2m, standard 15m]"
 )
+@click.option("--check-deadline", metavar="TIME", help="No check runs longer than this.")
+@click.option(
+    "--inject",
+    multiple=True,
+    metavar="STAGE[:PLACE]=FAULT",
+    help="Break something on purpose, to try your gate; preflight list --faults.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Write the record to standard output.")
 @click.pass_context
 def run(ctx: click.Context, /, as_json: bool, **flags: Any) -> None:
@@ -108,8 +115,14 @@ def run(ctx: click.Context, /, as_json: bool, **flags: Any) -> None:
 
 @program.command("list")
 @click.option("--checks", multiple=True, metavar="DIR", help="Add your own checks.")
-def list_(checks: tuple[str, ...]) -> None:
+@click.option("--faults", is_flag=True, help="Show the faults that run --inject knows instead.")
+def list_(checks: tuple[str, ...], faults: bool) -> None:
     """Show stages and checks in order, what each proves and what it gates."""
+    if faults:
+        from preflight.injection import fault_table
+
+        click.echo(fault_table(), nl=False)
+        return
     from preflight.folders import checks_folder
     from preflight.harness.listing import list_checks
     from preflight.path_table import path_table

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from preflight.injection import Injection
 from preflight.records import Check, Device, Host, Level, Mode, Node, Order, Run, Versions
 from preflight.stages import Phase
 
@@ -34,6 +35,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Ranks of a rehearsal; with accelerators there is one per device."""
     seed: int
     deadline_s: float
+    check_deadline_s: float | None = None
+    """No check runs longer than this; None leaves each its own deadline."""
+    injections: tuple[Injection, ...] = ()
     selected: tuple[str, ...]
     """Stages to run, in path order."""
     checks_folders: tuple[str, ...]

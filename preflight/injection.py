@@ -70,6 +70,18 @@ def read_injections(texts: Iterable[str], selected: Sequence[str]) -> tuple[Inje
     return tuple(_read(text, selected) for text in texts)
 
 
+def fault_table() -> str:
+    """Every fault with the stages it can strike and what it does."""
+    stages = [name for name in BY_NAME if _possible(name)]
+    width = max(map(len, FAULTS))
+    lines = []
+    for fault, meaning in FAULTS.items():
+        where = [name for name in stages if fault in _possible(name)]
+        places = "every stage from import on" if where == stages else ", ".join(where)
+        lines.append(f"{fault:<{width}}  {meaning}\n{'':<{width}}  at {places}\n")
+    return "".join(lines)
+
+
 def _read(text: str, selected: Sequence[str]) -> Injection:
     match = _FORM.fullmatch(text)
     if match is None:

@@ -13,6 +13,7 @@ from preflight.engine import Request
 from preflight.errors import UsageError
 from preflight.events import Options
 from preflight.folders import checks_folder
+from preflight.injection import read_injections
 from preflight.order_folder import check_reference
 from preflight.plan import Plan, load_plan, order_of, plan_to_builtins
 from preflight.quantities import parse_duration
@@ -43,6 +44,8 @@ def build_request(
     strict: bool,
     deadline: str | None,
     argv: Sequence[str],
+    check_deadline: str | None = None,
+    inject: Sequence[str] = (),
 ) -> Request:
     """The request; raises UsageError that names the flag, or the file, line and key of the plan."""
     if level == "soak":
@@ -52,6 +55,7 @@ def build_request(
             mend="use --level standard",
         )
     plan = load_plan(Path(plan_path)) if plan_path else Plan()
+    selected = select_stages(only, skip)
     return Request(
         options=Options(
             python=find_python(python),
@@ -60,8 +64,12 @@ def build_request(
             accelerator=accelerator,
             ranks=_ranks(gpus, accelerator),
             seed=secrets.randbelow(2**31),
-            deadline_s=_deadline(deadline, level),
-            selected=select_stages(only, skip),
+            deadline_s=_duration(DEADLINES[level] if deadline is None else deadline, "--deadline"),
+            check_deadline_s=(
+                None if check_deadline is None else _duration(check_deadline, "--check-deadline")
+            ),
+            injections=read_injections(inject, selected),
+            selected=selected,
             checks_folders=(str(checks_folder()), *own_checks_folders(checks)),
             plan=plan_to_builtins(plan),
             plan_file=os.path.abspath(plan_path) if plan_path else None,  # noqa: PTH100 - a link stays one
@@ -139,13 +147,11 @@ def _ranks(gpus: int | None, accelerator: str) -> int:
     return gpus
 
 
-def _deadline(text: str | None, level: Level) -> float:
+def _duration(text: str, flag: str) -> float:
     try:
-        return parse_duration(text if text is not None else DEADLINES[level])
+        return parse_duration(text)
     except ValueError as error:
-        raise UsageError(
-            str(error), where="--deadline", mend="for example --deadline 10m"
-        ) from error
+        raise UsageError(str(error), where=flag, mend=f"for example {flag} 10m") from error
 
 
 def own_checks_folders(checks: Sequence[str]) -> tuple[str, ...]:

@@ -75,5 +75,5 @@ def test_every_fault_has_its_place_in_the_probes() -> None:
         *("rank-kill", "rank-stop", "rank-late"),
         *("bitflip", "disk-full"),
     }
-    assert set(FAULTS) == waiting | {name for name in faults._AT_ONCE if name is not None}
+    assert set(FAULTS) == waiting | {"oom", *faults._AT_ONCE}
     assert set(FAULTS) > HARMLESS

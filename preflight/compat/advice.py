@@ -12,7 +12,7 @@ _SIGNATURES: tuple[tuple[tuple[str, ...], str], ...] = (
         "torch.cuda.get_arch_list()",
     ),
     (
-        ("out of memory", "OutOfMemoryError", "MemoryError"),
+        ("out of memory", "OutOfMemoryError", "MemoryError", "can't allocate memory"),
         "see which processes hold memory (nvidia-smi or rocm-smi), end them, and run again",
     ),
     (

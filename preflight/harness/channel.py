@@ -35,7 +35,9 @@ class Channel:
         self._inbox: deque[Message] = deque()
         self._ended = False
         self.step = "starting"
-        """What the probe last said it was doing."""
+        """What the probe last said it was doing, or the call that it was given."""
+        self.own_step = ""
+        """What the probe itself said of the call that it was given."""
         self.last_progress: Message | None = None
         self.heard_s = clock.seconds()
         try:
@@ -59,10 +61,15 @@ class Channel:
         finally:
             os.close(writing)
 
-    def send(self, call: str, params: Mapping[str, Any]) -> None:
-        """Give a command; a probe that is gone is noticed when its answer is awaited."""
+    def send(self, call: str, params: Mapping[str, Any], fault: str | None = None) -> None:
+        """Give a command, and the fault to inject into it.
+
+        A probe that is gone is noticed when its answer is awaited.
+        """
         self.heard_s = clock.seconds()
-        line = json.dumps({"call": call, "params": dict(params)}).encode() + b"\n"
+        self.step, self.own_step = call, ""
+        command = {"call": call, "params": dict(params), "fault": fault}
+        line = json.dumps(command).encode() + b"\n"
         with contextlib.suppress(BrokenPipeError):
             self.child.write(line)
 
@@ -91,7 +98,8 @@ class Channel:
         for message in found:
             self.heard_s = clock.seconds()
             if message["event"] == "progress":
-                self.step, self.last_progress = message["step"], message
+                self.step = self.own_step = message["step"]
+                self.last_progress = message
         return found
 
     def await_message(self, deadline_s: float) -> Message | None:

@@ -20,6 +20,7 @@ ECHOES = (
     "NCCL communicator was aborted",
     "Watchdog caught collective operation timeout",
     "remote process exited",
+    "a peer failed",
 )
 """Texts of Gloo, NCCL and the TCP store that report another rank's fault, not the rank's own."""
 

@@ -13,6 +13,7 @@ import pytest
 from preflight import clock
 from preflight.events import Environment
 from preflight.harness.checkpoint_site import checkpoint_site
+from preflight.harness.injecting import InjectedFault
 from preflight.harness.outcomes import CannotLook, ProbeFailed
 from preflight.harness.plugin import NO_DEVICE, PLUGIN, RESULT, SPEC, UNTIL_S, ChecksPlugin
 from preflight.harness.probing import Probe
@@ -59,7 +60,9 @@ def ask_torch(request: pytest.FixtureRequest, situation: Situation) -> Callable[
     def ask() -> Environment:
         if situation.environment is None:
             situation.environment = look_at_environment(
-                situation.options.python, situation.inventory.devices
+                situation.options.python,
+                situation.inventory.devices,
+                fault=_plugin(request).injector.at_device("import", None),
             )
             _plugin(request).journal.append(situation.environment)
         return situation.environment
@@ -70,17 +73,25 @@ def ask_torch(request: pytest.FixtureRequest, situation: Situation) -> Callable[
 class BoundProbe:
     """Calls probes within what is left of a check's deadline."""
 
-    def __init__(self, probe: Probe, until_s: float, given: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        probe: Probe,
+        until_s: float,
+        given: Mapping[str, Any],
+        fault: InjectedFault | None,
+    ) -> None:
         self._probe = probe
         self._until_s = until_s
         self._given = dict(given)
+        self._fault = fault
 
     def __call__(self, name: str, /, **params: Any) -> dict[str, Any]:
         """Answer of ``module.function``; raises ProbeFailed or CannotLook."""
         left_s = self._until_s - clock.seconds()
         if left_s <= 0:
             raise ProbeFailed(f"no time is left for {name} within the deadline of this check")
-        return self._probe.call(name, deadline_s=left_s, **{**self._given, **params})
+        given = {**self._given, **params}
+        return self._probe.call(name, deadline_s=left_s, injected=self._fault, **given)
 
 
 @pytest.fixture(scope="session")
@@ -100,24 +111,34 @@ def probe(
 ) -> BoundProbe:
     """Calls probes on this check's device, in the process that serves this device."""
     held = _device_probes.setdefault(device.name, Probe(situation.options.python))
-    return BoundProbe(held, request.node.stash[UNTIL_S], _given(situation, device))
+    return _bound(request, held, _given(situation, device), device.name)
 
 
 @pytest.fixture
 def fresh(request: pytest.FixtureRequest, situation: Situation) -> Iterator[Any]:
     """Makes probes in processes that have done nothing yet: ``fresh(environment={...})``."""
     made: list[Probe] = []
-    given = {}
+    given: dict[str, Any] = {}
+    name = None
     if "device" in request.fixturenames:
-        given = _given(situation, request.getfixturevalue("device"))
+        device = request.getfixturevalue("device")
+        given, name = _given(situation, device), device.name
 
     def start(environment: Mapping[str, str] | None = None) -> BoundProbe:
         made.append(Probe(situation.options.python, environment))
-        return BoundProbe(made[-1], request.node.stash[UNTIL_S], given)
+        return _bound(request, made[-1], given, name)
 
     yield start
     for one in made:
         one.close()
+
+
+def _bound(
+    request: pytest.FixtureRequest, probe: Probe, given: Mapping[str, Any], device: str | None
+) -> BoundProbe:
+    stash = request.node.stash
+    fault = _plugin(request).injector.at_device(stash[SPEC].stage, device)
+    return BoundProbe(probe, stash[UNTIL_S], given, fault)
 
 
 def _given(situation: Situation, device: Device) -> dict[str, Any]:
@@ -140,7 +161,12 @@ def _rank_service(situation: Situation) -> Iterator[RankService]:
 @pytest.fixture
 def ranks(request: pytest.FixtureRequest, _rank_service: RankService) -> RankCall:
     """Calls probes on every rank of the node at once."""
-    return RankCall(_rank_service, request.node.stash[UNTIL_S])
+    injector, stage = _plugin(request).injector, request.node.stash[SPEC].stage
+    return RankCall(
+        _rank_service,
+        request.node.stash[UNTIL_S],
+        lambda count: injector.at_ranks(stage, count),
+    )
 
 
 @pytest.fixture

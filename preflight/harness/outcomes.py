@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+KILLED_ACTION = (
+    "look in the kernel's log (dmesg) for the out-of-memory killer or an XID, and run this stage "
+    "again alone (--only)"
+)
+LATE_ACTION = (
+    "a driver, a link or the disk hangs: look in the kernel's log (dmesg) for an XID, and run this "
+    "stage again alone (--only); if it hangs again, show the seller this report"
+)
+SILENT_ACTION = "the evidence holds its last words; run this stage again alone (--only)"
+
 
 class ProbeFailed(Exception):  # noqa: N818 - an outcome, not an error of ours
     """The probed code raised, crashed, hung or gave a wrong value. The status is ``fail``.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from preflight.events import Ended, Planned, PlannedCheck, Refused, Started
 from preflight.gates import blocker
 from preflight.harness.conclusion import conclude
 from preflight.harness.contract import MARKER, CheckSpec, read_spec, refuse_duplicates
+from preflight.harness.injecting import Injector
 from preflight.harness.journal import Journal
 from preflight.harness.result import Result
 from preflight.harness.situation import Situation, read_situation
@@ -59,6 +61,7 @@ class ChecksPlugin:
         self.journal = Journal(self.folder)
         events = self.journal.new_events()
         self.situation: Situation = read_situation(events)
+        self.injector = Injector(self.situation.options.injections)
         self._planned: Planned | None = next((e for e in events if isinstance(e, Planned)), None)
 
     # -- collecting ----------------------------------------------------------------------------
@@ -131,6 +134,9 @@ class ChecksPlugin:
             spec = read_spec(function, item.get_closest_marker(MARKER), where)
         except CheckContractError as error:
             self._refuse(error)
+        cap_s = self.situation.options.check_deadline_s
+        if cap_s is not None:
+            spec = replace(spec, deadline_s=min(spec.deadline_s, cap_s))
         item.stash[SPEC] = spec
         return spec
 

@@ -7,7 +7,14 @@ from typing import Any
 
 from preflight import clock
 from preflight.harness.channel import Channel, Message
-from preflight.harness.outcomes import CannotLook, ProbeFailed
+from preflight.harness.injecting import InjectedFault
+from preflight.harness.outcomes import (
+    KILLED_ACTION,
+    LATE_ACTION,
+    SILENT_ACTION,
+    CannotLook,
+    ProbeFailed,
+)
 
 START_DEADLINE_S = 60.0
 """A bare interpreter starts in well under a second; a cold network disk may take this long."""
@@ -26,8 +33,16 @@ class Probe:
         self.partial: list[Message] = []
         """Messages that the last call sent besides its answer."""
 
-    def call(self, name: str, /, *, deadline_s: float, **params: Any) -> dict[str, Any]:
-        """Answer of ``module.function`` called with ``params``.
+    def call(
+        self,
+        name: str,
+        /,
+        *,
+        deadline_s: float,
+        injected: InjectedFault | None = None,
+        **params: Any,
+    ) -> dict[str, Any]:
+        """Answer of ``module.function`` called with ``params``, ``injected`` put into it.
 
         Raises ProbeFailed when the probed code raises, crashes, ends or is not done after
         ``deadline_s`` seconds; CannotLook when the interpreter does not come up.
@@ -36,9 +51,9 @@ class Probe:
         channel = self._channel or self._start()
         self._channel = None  # until it has answered well, it is not one to use again
         self.partial = []
-        channel.send(name, params)
+        channel.send(name, params, injected.take() if injected else None)
         try:
-            answer = self._answer(channel, until_s, deadline_s)
+            answer = self._answer(channel, until_s, deadline_s, injected)
         except BaseException:
             channel.close()
             raise
@@ -65,13 +80,17 @@ class Probe:
             )
         return channel
 
-    def _answer(self, channel: Channel, until_s: float, deadline_s: float) -> dict[str, Any]:
+    def _answer(
+        self, channel: Channel, until_s: float, deadline_s: float, injected: InjectedFault | None
+    ) -> dict[str, Any]:
         while (message := channel.await_message(until_s)) is not None:
             if message["event"] == "returned":
+                if injected is not None and message["fault_waits"]:
+                    injected.put_back()
                 value: dict[str, Any] = message["value"]
                 return value
             if message["event"] == "raised":
-                raise raised(message, channel.step, channel.child.output.text(settle_s=0.1))
+                raise raised(message, channel.own_step, channel.child.output.text(settle_s=0.1))
             self.partial.append(message)
         raise ended(channel, deadline_s)
 
@@ -80,7 +99,7 @@ def raised(message: Message, step: str, output: str, *, rank: int | None = None)
     """The failure of a probe that raised an exception."""
     first = str(message["message"]).strip().splitlines() or [""]
     cause = f"{message['type']}: {first[0]}" if first[0] else str(message["type"])
-    if step not in ("starting", ""):
+    if step:
         cause += f" (in {step})"
     return ProbeFailed(cause[:500], evidence=join_evidence(message["traceback"], output), rank=rank)
 
@@ -92,16 +111,18 @@ def ended(channel: Channel, deadline_s: float, *, rank: int | None = None) -> Pr
     step = channel.step
     channel.close()
     end = channel.child.exit(timed_out=timed_out)
+    action = LATE_ACTION
     if not end.died:
         cause = f"hangs inside the kernel (state D) in {step}; even SIGKILL did not end it"
     elif timed_out:
         stopped = ", its process is stopped" if state in ("T", "t") else ""
         cause = f"no answer within {deadline_s:.0f} s, in {step}{stopped}"
     elif end.signal_name:
-        cause = f"killed by {end.signal_name} in {step}"
+        cause, action = f"killed by {end.signal_name} in {step}", KILLED_ACTION
     else:
         cause = f"exited with code {end.code} without a word, in {step}"
-    return ProbeFailed(cause, evidence=end.output, rank=rank)
+        action = SILENT_ACTION
+    return ProbeFailed(cause, evidence=end.output, rank=rank, action=action)
 
 
 def join_evidence(*texts: str) -> str:

@@ -10,7 +10,14 @@ from typing import Any
 from preflight import clock
 from preflight.harness.channel import POLL_S, Channel, Message
 from preflight.harness.culprit import RankState, name_culprit
-from preflight.harness.outcomes import CannotLook, ProbeFailed
+from preflight.harness.injecting import InjectedFault
+from preflight.harness.outcomes import (
+    KILLED_ACTION,
+    LATE_ACTION,
+    SILENT_ACTION,
+    CannotLook,
+    ProbeFailed,
+)
 from preflight.harness.probing import START_DEADLINE_S, join_evidence
 
 ECHO_GRACE_S = 1.0
@@ -72,16 +79,21 @@ class RankGroup:
         *,
         deadline_s: float,
         each: Sequence[Mapping[str, Any]] | None = None,
+        injected: Mapping[int, InjectedFault] | None = None,
         **params: Any,
     ) -> list[dict[str, Any]]:
-        """Answer of every rank to one call, by rank; ``each`` adds parameters rank by rank.
+        """Answer of every rank to one call, by rank.
+
+        ``each`` adds parameters rank by rank, ``injected`` faults.
 
         Raises ProbeFailed naming the rank at fault.
         """
         until_s = clock.seconds() + deadline_s
         answers: dict[int, Message] = {}
         for rank, channel in enumerate(self._channels):
-            channel.send(name, {**params, **(each[rank] if each else {})})
+            due = (injected or {}).get(rank)
+            given = {**params, **(each[rank] if each else {})}
+            channel.send(name, given, due.take() if due else None)
         trouble_s: float | None = None
         while len(answers) < len(self._channels):
             running = [channel.child.is_running() for channel in self._channels]
@@ -95,6 +107,9 @@ class RankGroup:
                 break
             select.select([c for c in self._channels if c.is_open], [], [], POLL_S)
         if len(answers) == len(self._channels) and not _raised(answers):
+            for rank, due in (injected or {}).items():
+                if answers[rank]["fault_waits"]:
+                    due.put_back()
             return [answers[rank]["value"] for rank in range(len(self._channels))]
         raise self._failure(answers, deadline_s, timed_out=trouble_s is None)
 
@@ -152,9 +167,13 @@ class RankGroup:
             + join_evidence(_trace(answers, i), c.child.output.text())
             for i, c in enumerate(channels)
         ]
-        who = f"rank {rank}: " if rank is not None else ""
         late = f"no answer within {deadline_s:.0f} s; " if timed_out else ""
-        return ProbeFailed(late + who + sentence, evidence="\n".join(outputs), rank=rank)
+        own = next((s for s in states if s.rank == rank), None)
+        action = LATE_ACTION if timed_out else ""
+        if own is not None and own.ending:
+            action = KILLED_ACTION if "killed" in own.ending else SILENT_ACTION
+        evidence = "\n".join(outputs)
+        return ProbeFailed(late + sentence, evidence=evidence, rank=rank, action=action)
 
     def _state(self, rank: int, answer: Message | None) -> RankState:
         channel = self._channels[rank]

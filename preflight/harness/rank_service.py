@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from preflight import clock
+from preflight.harness.injecting import InjectedFault
 from preflight.harness.outcomes import ProbeFailed
 from preflight.harness.rank_group import RankGroup
 from preflight.harness.situation import Situation
@@ -14,6 +15,8 @@ from preflight.harness.situation import Situation
 BACKENDS = {"cuda": "nccl", "hip": "nccl", "cpu": "gloo"}
 """torch.distributed's name of the library for each kind of device (RCCL goes by ``nccl``)."""
 THREADS_VARIABLE = "OMP_NUM_THREADS"
+
+Faults = Mapping[int, InjectedFault]
 
 
 class RankService:
@@ -72,9 +75,15 @@ class RankService:
 class RankCall:
     """The ranks as one check has them: bounded by what is left of its deadline."""
 
-    def __init__(self, service: RankService, until_s: float) -> None:
+    def __init__(
+        self,
+        service: RankService,
+        until_s: float,
+        faults: Callable[[int], Faults] = lambda count: {},
+    ) -> None:
         self._service = service
         self._until_s = until_s
+        self._faults = faults
 
     @property
     def count(self) -> int:
@@ -94,7 +103,8 @@ class RankCall:
     def __call__(self, name: str, /, **params: Any) -> list[dict[str, Any]]:
         """Answer of every rank, by rank; raises ProbeFailed naming the rank at fault."""
         group = self._service.shared(deadline_s=self._left_s(name))
-        return group.call(name, deadline_s=self._left_s(name), **params)
+        due = self._faults(self.count)
+        return group.call(name, deadline_s=self._left_s(name), injected=due, **params)
 
     def afresh(self, name: str, /, *, count: int, **params: Any) -> list[dict[str, Any]]:
         """The same in ``count`` new processes; the shared group ends before they start."""
@@ -102,7 +112,8 @@ class RankCall:
         devices = self._service.devices[:count]
         group = self._service.start(devices, deadline_s=self._left_s(name))
         try:
-            return group.call(name, deadline_s=self._left_s(name), **params)
+            due = self._faults(count)
+            return group.call(name, deadline_s=self._left_s(name), injected=due, **params)
         finally:
             group.leave()
 

@@ -92,7 +92,8 @@ class Result:
         if not finite:
             self.fail(f"{name} is not a finite number")
         elif not _HOLDS[limit.op](value, limit.value):
-            self.fail(f"{name} is {value:.4g} {unit}, must be {limit.op} {limit.value:.4g}")
+            shown = f"{value:.4g}" if unit == "1" else f"{value:.4g} {unit}"
+            self.fail(f"{name}: {shown}, must be {limit.op} {limit.value:.4g}")
 
     def draw(
         self,

@@ -7,6 +7,7 @@ from typing import Any
 
 from preflight.events import Environment
 from preflight.harness.channel import Message
+from preflight.harness.injecting import InjectedFault
 from preflight.harness.outcomes import CannotLook, ProbeFailed
 from preflight.harness.probing import Probe
 from preflight.records import Device, Package, Versions
@@ -16,13 +17,15 @@ LOOK_DEADLINE_S = 120.0
 """``import torch`` takes 2 to 10 s from a local disk and up to a minute from a cold network one."""
 
 
-def look_at_environment(python: str, devices: Sequence[Device]) -> Environment:
+def look_at_environment(
+    python: str, devices: Sequence[Device], *, fault: InjectedFault | None = None
+) -> Environment:
     """Import torch in a fresh process of ``python``; never raises for what that process does."""
     probe = Probe(python)
     facts: dict[str, Any] | None = None
     failed, cause, evidence = False, "", ""
     try:
-        facts = probe.call("environment.facts", deadline_s=LOOK_DEADLINE_S)
+        facts = probe.call("environment.facts", deadline_s=LOOK_DEADLINE_S, injected=fault)
     except ProbeFailed as failure:
         failed, cause, evidence = True, failure.cause, failure.evidence
     except CannotLook as failure:

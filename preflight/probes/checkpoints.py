@@ -25,7 +25,7 @@ from torch.distributed.checkpoint.filesystem import FileSystemReader, FileSystem
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
 
-from . import precision, ranks, reference, training
+from . import faults, precision, ranks, reference, training
 
 RATE = 1e-2
 PROGRESS = "progress.pt"
@@ -55,12 +55,14 @@ def write(folder: str, seed: int, steps: int, more_steps: int) -> Dict[str, Any]
     start = time.perf_counter()
     draft = _new_draft(folder)
     state = run.state()
+    faults.before_save(draft, group.rank)
     with ranks.collective("checkpoint save"), _discarded_on_failure(draft):
         _unwrapped(lambda: save(state, storage_writer=FileSystemWriter(draft)), draft)
     if group.rank == 0:
         _finish(draft, folder, {"steps": steps, "rows": rows, "random": torch.get_rng_state()})
     _barrier()
     seconds = time.perf_counter() - start
+    faults.after_save(folder, group.rank)
     random = torch.rand(3).tolist()  # before anything else draws from the saved generator
     reference_losses, bounds = _expected(seed, steps, more_steps, rows, run.dtype)
     return {
@@ -124,7 +126,8 @@ class _Run:
                 part = training.backward(self.module, self._seed, step, self.rows)
                 self.optimizer.step()
                 self.optimizer.zero_grad()
-            losses.append(float(training.global_loss(part)))
+            loss = training.global_loss(part)
+            losses.append(float(faults.touch(loss) if start else loss))  # before, none is judged
         return losses
 
     def state(self) -> Dict[str, Any]:

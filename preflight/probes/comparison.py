@@ -6,6 +6,8 @@ from typing import Any, Callable, Dict, List
 
 import torch
 
+from . import faults
+
 
 def against_bound(
     found: torch.Tensor, reference: torch.Tensor, bound: torch.Tensor
@@ -15,6 +17,7 @@ def against_bound(
     ``ratio`` is the largest error over its own bound: at most 1 where the result is right,
     None where an element is NaN or infinite.
     """
+    found = faults.touch(found)
     error = (found.double() - reference).abs()
     bad = ~(error <= bound)  # NaN compares false with everything, and so is bad
     finite = bool(torch.isfinite(found).all())
@@ -34,6 +37,7 @@ def against_bound(
 
 def exact(found: torch.Tensor, expected: torch.Tensor) -> Dict[str, Any]:
     """How many elements differ at all, and the first of them; both on the CPU."""
+    found = faults.touch(found)
     bad = found != expected
     return {
         "elements": found.numel(),

@@ -22,13 +22,21 @@ SLOW_S = 5.0
 _armed: Optional[str] = None
 
 
-def arm(fault: Optional[str]) -> None:
+def arm(fault: Optional[str], device: str) -> None:
     """Arm ``fault`` for the call that follows, or nothing; strike at once where it does."""
     global _armed
     _armed = fault
-    if fault in _AT_ONCE:
-        _armed = None
+    if fault == "oom":
+        _take("oom")
+        _out_of_memory(device)
+    elif fault is not None and fault in _AT_ONCE:
+        _take(fault)
         _AT_ONCE[fault]()
+
+
+def waits() -> bool:
+    """Whether the armed fault has found no place to strike yet."""
+    return _armed is not None
 
 
 def _take(*names: str) -> Optional[str]:
@@ -54,15 +62,17 @@ def touch(result: Any) -> Any:
     return spoilt
 
 
-def at_collective() -> None:
-    """Called when a rank is about to enter a collective that the others enter too."""
-    fault = _take("rank-kill", "rank-stop", "rank-late")
-    if fault == "rank-kill":
-        os.kill(os.getpid(), signal.SIGKILL)
-    elif fault == "rank-stop":
-        os.kill(os.getpid(), signal.SIGSTOP)
-    elif fault == "rank-late":
+def before_collective() -> None:
+    """Called before a rank says that it enters a collective, in which the others will wait."""
+    if _take("rank-late"):
         time.sleep(FOREVER_S)
+
+
+def inside_collective() -> None:
+    """Called when a rank has said so."""
+    fault = _take("rank-kill", "rank-stop")
+    if fault is not None:
+        os.kill(os.getpid(), signal.SIGKILL if fault == "rank-kill" else signal.SIGSTOP)
 
 
 def before_save(draft: str, rank: int) -> None:
@@ -120,10 +130,9 @@ def _grandchild() -> None:
     )
 
 
-def _out_of_memory() -> None:
+def _out_of_memory(device: str) -> None:
     import torch
 
-    device = os.environ.get("PREFLIGHT_FAULT_DEVICE", "cpu")
     torch.empty(1 << 60, dtype=torch.uint8, device=device)
 
 
@@ -131,7 +140,7 @@ def _slow() -> None:
     time.sleep(SLOW_S)
 
 
-_AT_ONCE: Dict[Optional[str], Callable[[], None]] = {
+_AT_ONCE: Dict[str, Callable[[], None]] = {
     "raise": _raise,
     "segfault": _segfault,
     "exit": _exit,
@@ -140,6 +149,5 @@ _AT_ONCE: Dict[Optional[str], Callable[[], None]] = {
     "hang-gil": _hang_gil,
     "ignore-term": _ignore_term,
     "grandchild": _grandchild,
-    "oom": _out_of_memory,
     "slow": _slow,
 }

@@ -21,7 +21,7 @@ reply.progress("import", seq=0, fingerprint="", entered=False)
 import torch  # noqa: E402 - it takes seconds, and the supervisor is to know that
 import torch.distributed as dist  # noqa: E402
 
-from . import clock  # noqa: E402
+from . import clock, faults  # noqa: E402
 
 
 @dataclass
@@ -104,7 +104,9 @@ def collective(name: str, *tensors: torch.Tensor, detail: str = "") -> Iterator[
     group.seq += 1
     group.fingerprint = fingerprint(name, *tensors, detail=detail)
     facts = {"seq": group.seq, "fingerprint": group.fingerprint}
+    faults.before_collective()
     reply.progress(name, entered=True, **facts)
+    faults.inside_collective()
     yield
     clock.synchronize(group.device)
     reply.progress(name, entered=False, **facts)

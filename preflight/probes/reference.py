@@ -26,6 +26,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from . import faults
 from .precision import underflow, unit_roundoff
 
 FACTOR = 4.0
@@ -200,7 +201,7 @@ def judge(found: Dict[str, torch.Tensor], expected: Dict[str, Expected]) -> Dict
 
     ``ratio`` is at most 1 where all is right and None where something is NaN or infinite.
     """
-    tensors = [_judge_one(name, found[name], one) for name, one in expected.items()]
+    tensors = [_judge_one(name, faults.touch(found[name]), one) for name, one in expected.items()]
     worst = max(tensors, key=lambda entry: _size(entry["ratio"]))
     return {
         "ratio": worst["ratio"],

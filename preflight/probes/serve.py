@@ -63,16 +63,19 @@ def main() -> None:
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)  # the probed code cannot eat our commands
     os.close(null)
+    faults = importlib.import_module(PACKAGE + ".faults")
     for line in commands:
         command = json.loads(line)
         module, _, function = command["call"].rpartition(".")
+        params = command.get("params", {})
         try:
+            faults.arm(command.get("fault"), params.get("device", "cpu"))
             target = getattr(importlib.import_module(PACKAGE + "." + module), function)
-            value = target(**command.get("params", {}))
+            value = target(**params)
         except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt of probed code are facts too
             reply.send("raised", **_describe(error))
         else:
-            reply.send("returned", value=value)
+            reply.send("returned", value=value, fault_waits=faults.waits())
 
 
 if __name__ == "__main__":
