@@ -26,9 +26,7 @@ def fault_probes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Our own serve.py with probes beside it that misbehave; no torch."""
     folder = tmp_path / "probes"
     folder.mkdir()
-    for name in ("__init__.py", "serve.py", "reply.py", "lifeline.py"):
-        shutil.copy(PROBES / name, folder)
-    for path in (FAULTS / "probes").glob("*.py"):
+    for path in (*PROBES.glob("*.py"), *(FAULTS / "probes").glob("*.py")):  # ours, then the faults
         shutil.copy(path, folder)
     monkeypatch.setattr("preflight.harness.channel.SERVE", folder / "serve.py")
     return folder

@@ -55,7 +55,7 @@ def test_commands_are_answered_one_after_another(channel: Channel) -> None:
 def test_progress_is_kept_apart_from_answers(channel: Channel) -> None:
     """A step that was said is remembered, and is no answer."""
     assert channel.step == "starting"
-    channel.send("behaviour.misbehave", {"fault": "flood", "step": "matmul bfloat16"})
+    channel.send("behaviour.misbehave", {"how": "flood", "step": "matmul bfloat16"})
     assert await_answer(channel)["event"] == "returned"
     assert channel.step == "matmul bfloat16"
     assert channel.last_progress == {"event": "progress", "step": "matmul bfloat16"}
@@ -63,7 +63,7 @@ def test_progress_is_kept_apart_from_answers(channel: Channel) -> None:
 
 def test_a_flood_of_output_blocks_nobody(channel: Channel) -> None:
     """A megabyte on the standard streams is read while the answer is awaited; the end is kept."""
-    channel.send("behaviour.misbehave", {"fault": "flood"})
+    channel.send("behaviour.misbehave", {"how": "flood"})
     assert await_answer(channel)["value"] == {"wrote": 1 << 20}
     assert channel.child.output.text(settle_s=0.1).endswith("the last line\n")
 
@@ -112,27 +112,27 @@ def test_the_facts_of_an_exception_cross_the_pipe(channel: Channel) -> None:
     message = await_answer(channel)
     assert (message["type"], message["errno"], message["code"]) == ("OSError", 28, None)
     assert "raise OSError(errno, message)" in message["traceback"]
-    channel.send("behaviour.misbehave", {"fault": "exhaust memory"})
+    channel.send("behaviour.misbehave", {"how": "exhaust memory"})
     assert await_answer(channel)["out_of_memory"] is True
 
 
 @pytest.mark.parametrize("fault", ["leave", "interrupt"])
 def test_leaving_is_a_fact_too(channel: Channel, fault: str) -> None:
     """SystemExit and KeyboardInterrupt of the probed code are answers."""
-    channel.send("behaviour.misbehave", {"fault": fault})
+    channel.send("behaviour.misbehave", {"how": fault})
     assert await_answer(channel)["type"] in ("SystemExit", "KeyboardInterrupt")
 
 
 def test_an_end_is_seen_at_once(channel: Channel) -> None:
     """None comes long before the deadline when the process is gone."""
-    channel.send("behaviour.misbehave", {"fault": "exit silently"})
+    channel.send("behaviour.misbehave", {"how": "exit silently"})
     assert channel.await_message(clock.seconds() + PATIENCE_S * 10) is None
     assert not channel.child.is_running()
 
 
 def test_a_deadline_is_told_from_an_end(channel: Channel) -> None:
     """None with a running child means that time was up."""
-    channel.send("behaviour.misbehave", {"fault": "hang holding the GIL"})
+    channel.send("behaviour.misbehave", {"how": "hang holding the GIL"})
     assert channel.await_message(clock.seconds() + 0.3) is None
     assert channel.child.is_running()
 
@@ -140,7 +140,7 @@ def test_a_deadline_is_told_from_an_end(channel: Channel) -> None:
 def test_a_last_word_before_the_end_is_heard(channel: Channel) -> None:
     """What a probe sent before it died is not lost."""
     channel.send("behaviour.send", {"event": "packages", "names": ["a"]})
-    channel.send("behaviour.misbehave", {"fault": "be killed", "step": "last step"})
+    channel.send("behaviour.misbehave", {"how": "be killed", "step": "last step"})
     wait_until(lambda: not channel.child.is_running(), "the end of the probe")
     assert await_answer(channel) == {"event": "packages", "names": ["a"]}
     assert await_answer(channel)["event"] == "returned"
@@ -158,7 +158,7 @@ def test_a_command_to_a_dead_probe_is_no_error(channel: Channel) -> None:
 
 def test_a_probe_that_lost_its_pipe_does_not_spin(channel: Channel) -> None:
     """Where the reply pipe ends and the process lives, waiting costs no processor time."""
-    channel.send("behaviour.misbehave", {"fault": "lose the pipe"})
+    channel.send("behaviour.misbehave", {"how": "lose the pipe"})
     wait_until(lambda: bool(channel.messages() or not channel.is_open), "the end of the pipe")
     spent_s = time.process_time()
     assert channel.await_message(clock.seconds() + 1) is None

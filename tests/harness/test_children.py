@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from faults.runs import PATIENCE_S, count_descriptors, is_alive, wait_until
@@ -23,9 +24,9 @@ from preflight.harness.children import (
 )
 
 
-def python(code: str, *, deadline_s: float = PATIENCE_S, **fields: object) -> Exit:
+def python(code: str, *, deadline_s: float = PATIENCE_S, **fields: Any) -> Exit:
     """Run a line of Python to its end or its deadline."""
-    return run_child([sys.executable, "-c", code], deadline_s=deadline_s, **fields)  # type: ignore[arg-type]
+    return run_child([sys.executable, "-c", code], deadline_s=deadline_s, **fields)
 
 
 def test_the_exit_code_and_both_streams_are_kept() -> None:

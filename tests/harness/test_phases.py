@@ -6,12 +6,25 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
-from faults.runs import Phases, check_text, is_alive, nothing_runs, one, options, write_checks
+from faults.runs import (
+    Phases,
+    check_text,
+    device,
+    inventory,
+    is_alive,
+    nothing_runs,
+    one,
+    open_run,
+    options,
+    write_checks,
+)
 
+from preflight import engine
 from preflight.errors import CheckContractError
 from preflight.events import Ended, Event, Started
-from preflight.harness.journal import FILE_NAME, read_journal
+from preflight.harness.journal import read_journal
 from preflight.harness.phases import PhaseRunner
 
 Run = Callable[..., Phases]
@@ -66,7 +79,7 @@ def test_what_a_check_does_is_its_status(phases: Run) -> None:
         "system.probe_fails": "fail",
     }
     assert found.check("system.asserts").reason.startswith("two and two")
-    assert found.check("system.measures").reason == "x is 3 s, must be <= 2"
+    assert found.check("system.measures").reason.endswith("3 s, must be <= 2")
     assert found.check("system.skips").reason == "no such thing here"
     assert "KeyError" in found.check("system.raises").reason
     assert found.check("system.cannot").action == "open the door"
@@ -108,6 +121,7 @@ def test_a_check_of_devices_runs_on_each(phases: Run) -> None:
     assert found.check("system.host").device is None
 
 
+@pytest.mark.long
 def test_without_a_device_its_checks_are_skipped_with_a_reason(phases: Run) -> None:
     """They have a result all the same, once; what needs no device runs."""
     found = phases(
@@ -128,7 +142,14 @@ def test_without_a_device_its_checks_are_skipped_with_a_reason(phases: Run) -> N
 # Deadlines and deaths
 
 
-@pytest.mark.parametrize("stage", ["system", "kernel", "collective"])
+@pytest.mark.parametrize(
+    "stage",
+    [
+        "system",
+        pytest.param("kernel", marks=pytest.mark.long),
+        pytest.param("collective", marks=pytest.mark.long),
+    ],
+)
 def test_a_check_that_hangs_ends_and_the_rest_runs(phases: Run, stage: str) -> None:
     """Its process is killed though it holds the GIL; the status is error, in each kind of phase."""
     arguments = "device" if stage == "kernel" else ""
@@ -201,6 +222,7 @@ def test_a_killed_worker_costs_one_check_of_one_device(phases: Run) -> None:
     assert found.log.count("== devices: ") == 1, "one session is enough"
 
 
+@pytest.mark.long
 def test_a_worker_that_dies_again_and_again(phases: Run) -> None:
     """Each death costs one check; the last check of a device may be one of them."""
     die = f"if device.name == 'gpu0': {DIE}\ntime.sleep(0.7)"
@@ -215,6 +237,7 @@ def test_a_worker_that_dies_again_and_again(phases: Run) -> None:
     assert found.log.count("== devices: ") == 1
 
 
+@pytest.mark.long
 def test_a_stopped_worker_ends_at_the_deadline_of_its_check(phases: Run) -> None:
     """SIGSTOP is a hang like any other."""
     found = phases(
@@ -240,6 +263,7 @@ def test_a_session_that_does_not_end_is_killed(phases: Run) -> None:
     assert "== host: was ended by SIGKILL" in found.log
 
 
+@pytest.mark.long
 def test_a_session_that_is_stuck_before_its_checks_is_killed(
     phases: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -381,19 +405,20 @@ def test_a_failure_blocks_its_device_and_what_spans_devices(phases: Run) -> None
     )
     assert found.check("forward.block_f", "gpu0").status == "pass"
     assert found.check("backward.block_b", "gpu0").status == "pass"
-    for name, device in (
+    for name, place in (
         ("forward.block_f", "gpu1"),
         ("backward.block_b", "gpu1"),
         ("collective.together", None),
         ("strategy.plan", None),
         ("checkpoint.write", None),
     ):
-        check = found.check(name, device)
+        check = found.check(name, place)
         assert (check.status, check.blocked_by) == ("skip", "kernel.first on gpu1")
         assert check.reason == "blocked by kernel.first on gpu1"
     assert found.record.verdict.word == "NOT_READY"
 
 
+@pytest.mark.long
 def test_an_error_blocks_like_a_failure(phases: Run) -> None:
     """A lost worker has proved nothing, so what builds on it does not run."""
     found = phases(
@@ -406,6 +431,7 @@ def test_an_error_blocks_like_a_failure(phases: Run) -> None:
     assert found.record.verdict.word == "INCONCLUSIVE"
 
 
+@pytest.mark.long
 def test_a_warning_blocks_nothing(phases: Run) -> None:
     """Nor does a check that does not gate, or that is not required."""
     found = phases(
@@ -417,6 +443,7 @@ def test_a_warning_blocks_nothing(phases: Run) -> None:
     assert found.check("forward.block_f", "gpu0").status == "pass"
 
 
+@pytest.mark.long
 def test_a_gate_through_a_stage_that_was_not_chosen_is_open(phases: Run) -> None:
     """Without forward in between, backward is reached from kernel by no gate."""
     found = phases(
@@ -445,6 +472,7 @@ def test_needs_hold_within_a_stage(phases: Run) -> None:
     assert found.check("system.b").blocked_by == found.check("system.c").blocked_by == "system.a"
 
 
+@pytest.mark.long
 def test_a_skip_does_not_block(phases: Run) -> None:
     """What is not applicable leaves the gate open."""
     found = phases(card("first", "pytest.skip('not here')"), card("block_f", stage="forward"))
@@ -483,47 +511,43 @@ def test_the_plan_says_what_is_required(
 # What a check may ask for
 
 
-def test_each_device_keeps_its_probe_from_check_to_check(phases: Run) -> None:
-    """A probe of the real folder answers in one process per device; a fresh one in another."""
-    body = "result.note(str(probe._probe._channel and probe._probe._channel.child.pid))"
-    call = "probe('environment.packages', device=None) if False else None\n"
-    found = phases(
-        check_text(
-            "one",
-            call + "answer = fresh()('extension.load', name='json')\nresult.note(answer['place'])",
-            stage="kernel",
-            arguments="device, probe, fresh, result",
-        ),
-        check_text("two", body, stage="kernel", arguments="device, probe, result"),
+@pytest.mark.long
+def test_each_device_keeps_its_probe_from_check_to_check(phases: Run, fault_probes: Path) -> None:
+    """One process per device serves check after check; a fresh one is another; all are gone."""
+    use = (
+        "from preflight.harness import channel\n"
+        f"channel.SERVE = Path({str(fault_probes / 'serve.py')!r})\n"
+        "one, other = probe('behaviour.echo'), fresh()('behaviour.echo')\n"
+        "assert one['params']['device'] == 'cpu' and one['params']['seed'] == 7\n"
+        "result.note(f\"{one['pid']} {other['pid']}\")"
     )
-    trouble = found.check("kernel.one", "gpu0")
-    assert "unexpected keyword argument 'device'" in trouble.reason
-    assert found.check("kernel.two", "gpu0").status == "pass"
+    arguments = "device, probe, fresh, result"
+    found = phases(
+        check_text("one", use, stage="kernel", arguments=arguments),
+        check_text("two", use, stage="kernel", arguments=arguments),
+        devices=("gpu0", "gpu1"),
+    )
+    pids = {
+        (check.id, check.device): [int(pid) for pid in check.reason.split()]
+        for check in found.record.checks
+    }
+    for name in ("gpu0", "gpu1"):
+        assert pids["kernel.one", name][0] == pids["kernel.two", name][0]
+    everyone = {pid for both in pids.values() for pid in both}
+    assert len(everyone) == 6
+    assert not any(is_alive(pid) for pid in everyone)
 
 
+@pytest.mark.long
 def test_a_device_that_torch_does_not_see_fails_its_probes(tmp_path: Path) -> None:
     """The driver has it and torch has not: a fact, with the variables to look at."""
-    from faults.runs import device, open_run
-
-    from preflight import engine
-    from preflight.events import Inventory
-    from preflight.harness.journal import Journal
-
     folder = write_checks(
         tmp_path / "checks", check_text("one", stage="kernel", arguments="device, probe")
     )
     run = tmp_path / "run"
-    open_run(run, options(folder))
-    events = read_journal(run)
-    (run / FILE_NAME).unlink()
-    journal = Journal(run)
-    for event in events:
-        if isinstance(event, Inventory):
-            import msgspec
-
-            unseen = device("gpu0", torch_device=None, uuid="GPU-aa")
-            event = msgspec.structs.replace(event, devices=(unseen,))
-        journal.append(event)
+    journal = open_run(run, options(folder), "gpu0")
+    unseen = device("gpu0", torch_device=None, uuid="GPU-aa")
+    journal.append(msgspec.structs.replace(inventory("gpu0"), devices=(unseen,)))
     PhaseRunner(run, lambda new: None).run()
     check = one(engine.rebuild(run).checks, "kernel.one", "gpu0")
     assert (check.status, check.reason) == ("fail", "torch does not see gpu0 (Fake 9000, GPU-aa)")
@@ -588,8 +612,6 @@ def test_what_watch_raises_ends_the_run_and_its_processes(tmp_path: Path) -> Non
             raise EnoughError
 
     folder = write_checks(tmp_path / "checks", check_text("a", "time.sleep(600)"))
-    from faults.runs import open_run
-
     open_run(tmp_path / "run", options(folder), "gpu0")
     with pytest.raises(EnoughError):
         PhaseRunner(tmp_path / "run", watch).run()

@@ -25,7 +25,7 @@ def probe(fault_probes: Path) -> Iterator[Probe]:
 def fail(probe: Probe, fault: str, *, deadline_s: float = PATIENCE_S) -> ProbeFailed:
     """The failure that a fault becomes."""
     with pytest.raises(ProbeFailed) as caught:
-        probe.call("behaviour.misbehave", deadline_s=deadline_s, fault=fault, step="matmul int8")
+        probe.call("behaviour.misbehave", deadline_s=deadline_s, how=fault, step="matmul int8")
     return caught.value
 
 
@@ -79,7 +79,8 @@ def test_an_exception_brings_its_traceback_and_output(probe: Probe) -> None:
     """The first line of the message is the cause; the rest is evidence."""
     with pytest.raises(ProbeFailed) as caught:
         probe.call("behaviour.raise_error", deadline_s=PATIENCE_S, message="bad\nsecond line")
-    assert caught.value.cause == "RuntimeError: bad"
+    assert caught.value.cause.startswith("RuntimeError: bad")
+    assert "second line" not in caught.value.cause
     assert "second line" in caught.value.evidence
     assert "the library printed this before" in caught.value.evidence
 
@@ -152,5 +153,5 @@ def test_an_interpreter_that_does_not_come_up(
 
 def test_an_answer_in_the_last_moment_counts(probe: Probe) -> None:
     """With a generous deadline the answer itself is what comes, not the time that passed."""
-    answer = probe.call("behaviour.misbehave", deadline_s=PATIENCE_S, fault="flood")
+    answer = probe.call("behaviour.misbehave", deadline_s=PATIENCE_S, how="flood")
     assert answer == {"wrote": 1 << 20}

@@ -94,17 +94,18 @@ def test_all_ranks_answer_call_after_call(join: Join) -> None:
 @pytest.mark.parametrize(
     ("fault", "sentence"),
     [
-        ("crash", "rank 1: killed by SIGSEGV in between calls"),
-        ("be killed", "rank 1: killed by SIGKILL in between calls"),
-        ("exit silently", "rank 1: exited with code 7 without a word, in between calls"),
-        ("leave", "rank 1: SystemExit: the library wants to leave"),
+        ("crash", "killed by SIGSEGV in between calls"),
+        ("be killed", "killed by SIGKILL in between calls"),
+        ("exit silently", "exited with code 7 without a word, in between calls"),
+        ("leave", "SystemExit: the library wants to leave"),
     ],
 )
 def test_a_rank_that_goes_is_named(join: Join, fault: str, sentence: str) -> None:
     """The others hang in the collective, which does not delay the sentence to the deadline."""
     group, _ = join("cpu", "cpu", "cpu")
     failure = trouble(group, deadline_s=PATIENCE_S * 10, at_fault=1, fault=fault)
-    assert (failure.cause, failure.rank) == (sentence, 1)
+    assert failure.cause.endswith(sentence)
+    assert failure.rank == 1
     assert "--- rank 0, last in all_reduce" in failure.evidence
 
 
@@ -123,7 +124,8 @@ def test_a_rank_that_does_not_come_is_named_at_the_deadline(
     group, _ = join("cpu", "cpu", "cpu")
     failure = trouble(group, deadline_s=2, at_fault=2, fault=fault)
     assert failure.rank == 2
-    assert failure.cause.startswith(f"no answer within 2 s; rank 2: {sentence}")
+    assert failure.cause.startswith("no answer within 2 s; ")
+    assert sentence in failure.cause
 
 
 def test_a_hang_of_all_names_nobody(join: Join) -> None:
@@ -141,7 +143,8 @@ def test_an_own_error_is_named_though_another_spoke_first(join: Join) -> None:
     failure = trouble(
         join()[0], at_fault=1, error="no kernel image", echo="Connection closed by peer"
     )
-    assert (failure.cause, failure.rank) == ("rank 1: RuntimeError: no kernel image", 1)
+    assert failure.cause.endswith("RuntimeError: no kernel image")
+    assert failure.rank == 1
     assert "Connection closed by peer" in failure.evidence
 
 
@@ -172,15 +175,16 @@ def test_after_a_failure_a_new_group_can_join(join: Join) -> None:
 @pytest.mark.parametrize(
     ("fault", "sentence"),
     [
-        ("crash", "rank 1: killed by SIGSEGV in joining"),
-        ("exhaust memory", "rank 1: MemoryError: "),
+        ("crash", "killed by SIGSEGV in joining"),
+        ("exhaust memory", "MemoryError: "),
     ],
 )
 def test_a_group_that_does_not_form_names_the_rank(join: Join, fault: str, sentence: str) -> None:
     """Trouble in joining is a failure like any other."""
     with pytest.raises(ProbeFailed) as caught:
         join(FAULT_IN_JOIN=f"1:{fault}")
-    assert (caught.value.cause, caught.value.rank) == (sentence, 1)
+    assert caught.value.cause.endswith(sentence)
+    assert caught.value.rank == 1
 
 
 def test_an_interpreter_that_does_not_come_up_is_an_error(

@@ -39,7 +39,7 @@ def service(fault_probes: Path) -> Iterator[RankService]:
 
 def call(service: RankService, left_s: float = PATIENCE_S) -> RankCall:
     """The ranks as a check with ``left_s`` seconds has them."""
-    return RankCall(service, clock.seconds() + left_s)
+    return RankCall(service, clock.seconds() + left_s, lambda count: {})
 
 
 def test_checks_share_one_group(service: RankService) -> None:
@@ -54,7 +54,7 @@ def test_checks_share_one_group(service: RankService) -> None:
 def test_after_a_failure_the_next_check_has_new_ranks(service: RankService) -> None:
     """A crash does not reach the next check."""
     before = call(service)("ranks.meet")
-    with pytest.raises(ProbeFailed, match="rank 1: killed by SIGSEGV"):
+    with pytest.raises(ProbeFailed, match="killed by SIGSEGV"):
         call(service)("ranks.meet", at_fault=1, fault="crash")
     after = call(service)("ranks.meet")
     assert {a["pid"] for a in after}.isdisjoint(b["pid"] for b in before)
@@ -70,7 +70,7 @@ def test_fresh_ranks_run_alone_and_leave(service: RankService) -> None:
 
 def test_fresh_ranks_that_fail_are_gone_too(service: RankService) -> None:
     """Their failure is that of the call."""
-    with pytest.raises(ProbeFailed, match="rank 0: exited with code 7"):
+    with pytest.raises(ProbeFailed, match="exited with code 7"):
         call(service).afresh("ranks.meet", count=2, at_fault=0, fault="exit silently")
 
 

@@ -26,11 +26,11 @@ def environment(name: str) -> dict[str, Any]:
     return {"value": os.environ.get(name), "pytest": every}
 
 
-def misbehave(fault: str, step: str | None = None) -> dict[str, Any]:
-    """Do ``fault``, having said ``step`` before."""
+def misbehave(how: str, step: str | None = None) -> dict[str, Any]:
+    """Do ``how``, having said ``step`` before."""
     if step is not None:
         reply.progress(step)
-    return FAULTS[fault]()
+    return FAULTS[how]()
 
 
 def say(message: str) -> dict[str, Any]:
