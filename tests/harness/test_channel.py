@@ -166,14 +166,16 @@ def test_a_probe_that_lost_its_pipe_does_not_spin(channel: Channel) -> None:
     assert time.process_time() - spent_s < 0.2
 
 
-def test_the_reply_pipe_is_not_inherited_by_grandchildren(channel: Channel, marked: Path) -> None:
+def test_the_reply_pipe_is_not_inherited_by_grandchildren(marked: Path, channel: Channel) -> None:
     """A process that the probed code leaves behind does not hold the pipe open."""
     channel.send("behaviour.leave_grandchild", {})
     pid = await_answer(channel)["value"]["pid"]
     pipe = f"pipe:[{os.fstat(channel.fileno()).st_ino}]"
-    assert pipe in open_files(channel.child.pid)
-    assert pipe not in open_files(pid)
-    os.kill(pid, 9)
+    try:
+        assert pipe in open_files(channel.child.pid)
+        assert pipe not in open_files(pid)
+    finally:
+        os.kill(pid, 9)
 
 
 def test_a_probe_gets_the_user_environment_and_what_is_added(fault_probes: Path) -> None:
