@@ -111,7 +111,7 @@ def probe(
 ) -> BoundProbe:
     """Calls probes on this check's device, in the process that serves this device."""
     held = _device_probes.setdefault(device.name, Probe(situation.options.python))
-    return _bound(request, held, _given(situation, device), device.name)
+    return _bound(request, held, _given(request, situation, device), device.name)
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def fresh(request: pytest.FixtureRequest, situation: Situation) -> Iterator[Any]
     name = None
     if "device" in request.fixturenames:
         device = request.getfixturevalue("device")
-        given, name = _given(situation, device), device.name
+        given, name = _given(request, situation, device), device.name
 
     def start(environment: Mapping[str, str] | None = None) -> BoundProbe:
         made.append(Probe(situation.options.python, environment))
@@ -141,8 +141,11 @@ def _bound(
     return BoundProbe(probe, stash[UNTIL_S], given, fault)
 
 
-def _given(situation: Situation, device: Device) -> dict[str, Any]:
+def _given(request: pytest.FixtureRequest, situation: Situation, device: Device) -> dict[str, Any]:
     """Parameters that every probe of a device takes."""
+    if device.torch_device is None:  # with --only nobody may have asked torch so far
+        request.getfixturevalue("ask_torch")()
+        device = situation.device(device.name)
     if device.torch_device is None:
         raise ProbeFailed(
             f"torch does not see {device.name} ({device.product}, {device.uuid or device.pci})",
@@ -162,6 +165,8 @@ def _rank_service(situation: Situation) -> Iterator[RankService]:
 def ranks(request: pytest.FixtureRequest, _rank_service: RankService) -> RankCall:
     """Calls probes on every rank of the node at once."""
     injector, stage = _plugin(request).injector, request.node.stash[SPEC].stage
+    if any(device.torch_device is None for device in _plugin(request).situation.devices):
+        request.getfixturevalue("ask_torch")()
     return RankCall(
         _rank_service,
         request.node.stash[UNTIL_S],
