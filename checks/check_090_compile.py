@@ -11,6 +11,13 @@ from preflight.harness import Result, Situation, at_most
 from preflight.plan import Plan
 from preflight.records import Device
 
+ON_CPU = {
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",
+    "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
+    "TORCHINDUCTOR_VEC_ISA_OK": "1",
+}
+"""A rehearsal compiles one small graph: a pool of workers, a precompiled header (9 s, outside the
+cache folder) and a trial of vector instructions cost it more than they give."""
 CACHES = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
 
 
@@ -47,6 +54,8 @@ def check_steady(
     """A model compiles, cold and from a warm cache, and its steady step keeps eager's values."""
     _skip_equal_card(device, situation, result)
     caches = {name: str(scratch / folder) for name, folder in CACHES.items()}
+    if device.kind == "cpu":
+        caches |= ON_CPU
     asked = {"backend": plan.software.compile_backend, "level": situation.options.level}
     result.advise(
         "run the campaign without torch.compile, or with another backend in [software] "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import select
 import socket
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from preflight.harness.outcomes import (
 )
 from preflight.harness.probing import START_DEADLINE_S, join_evidence
 
+LEAVE_DEADLINE_S = 5.0
 ECHO_GRACE_S = 1.0
 """How long the other ranks may still speak after the first trouble, before all are killed."""
 
@@ -120,9 +122,13 @@ class RankGroup:
         self._channels = []
 
     def leave(self) -> None:
-        """Let the ranks end by themselves for a moment, then kill what is left."""
-        for channel in self._channels:
-            channel.child.close_input()
+        """Let the ranks take their group down, then kill what is left.
+
+        A rank that does not manage has nothing more to say: its group was well until then.
+        """
+        if self._channels:
+            with contextlib.suppress(ProbeFailed):
+                self.call("ranks.leave", deadline_s=LEAVE_DEADLINE_S)
         self.close()
 
     def _place(self, rank: int, port: int) -> dict[str, str]:

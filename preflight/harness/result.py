@@ -98,17 +98,16 @@ class Result:
     def draw(
         self,
         name: str,
-        points: Iterable[tuple[float, float]],
+        points: Iterable[tuple[float, float | None]],
         *,
         x: str,
         y: str,
         x_unit: str,
         y_unit: str,
     ) -> None:
-        """Record a curve."""
-        self.series.append(
-            Series(name=name, x=x, y=y, x_unit=x_unit, y_unit=y_unit, points=tuple(points))
-        )
+        """Record a curve; a point without a finite value (None, NaN) leaves a gap in it."""
+        finite = tuple((at, v) for at, v in points if v is not None and math.isfinite(v))
+        self.series.append(Series(name=name, x=x, y=y, x_unit=x_unit, y_unit=y_unit, points=finite))
 
     def tabulate(
         self,
@@ -119,14 +118,14 @@ class Result:
         columns: Sequence[str],
         unit: str,
     ) -> None:
-        """Record a matrix."""
+        """Record a matrix; a value that is not finite is left empty."""
         self.matrices.append(
             Matrix(
                 name=name,
                 rows=tuple(rows),
                 columns=tuple(columns),
                 unit=unit,
-                values=tuple(tuple(row) for row in values),
+                values=tuple(tuple(_finite(value) for value in row) for row in values),
             )
         )
 
@@ -153,3 +152,8 @@ class Result:
     def attach(self, text: str) -> None:
         """Add raw text to the evidence."""
         self.evidence = f"{self.evidence}\n{text}".strip()
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON has no NaN and no infinity."""
+    return value if value is not None and math.isfinite(value) else None
