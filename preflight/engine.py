@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+import msgspec
+
 from preflight import __version__, clock
 from preflight.assembly import assemble
 from preflight.errors import OutputError, PreflightError
@@ -19,6 +21,7 @@ from preflight.harness.checkpoint_site import remove_site
 from preflight.harness.inventory_child import look_at_machine
 from preflight.harness.journal import Journal, read_journal
 from preflight.harness.phases import PhaseRunner
+from preflight.harness.situation import PLAN_VARIABLE
 from preflight.harness.sweep import RUN_VARIABLE, sweep
 from preflight.outputs import write_outputs
 from preflight.plan import Plan
@@ -109,7 +112,8 @@ def _run_phases(
     watch(())
     variables = {RUN_VARIABLE: str(folder)}
     journal.append(look_at_machine(request.options.accelerator, run_variables=variables))
-    PhaseRunner(folder, bounded).run()
+    plan = {PLAN_VARIABLE: msgspec.json.encode(request.plan).decode()}
+    PhaseRunner(folder, bounded, plan).run()
 
 
 def _opened(request: Request, name: str, started: str) -> Opened:

@@ -42,7 +42,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Stages to run, in path order."""
     checks_folders: tuple[str, ...]
     plan: dict[str, Any] = msgspec.field(default_factory=dict)
-    """For the record: secrets replaced; the checks read ``plan_file`` itself."""
+    """For the record, secrets replaced; the checks get the plan by their environment."""
     plan_file: str | None = None
 
 

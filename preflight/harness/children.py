@@ -205,7 +205,9 @@ def user_environment(**added: str) -> dict[str, str]:
     environment = dict(os.environ)
     aside = environment.pop(SET_ASIDE, None)
     if aside is not None:  # this is one of our pytest sessions: its own PYTEST_* are not the user's
-        environment = {k: v for k, v in environment.items() if not k.startswith("PYTEST_")}
+        environment = {
+            k: v for k, v in environment.items() if not k.startswith(("PYTEST_", "PREFLIGHT_PLAN"))
+        }
         environment.update(json.loads(aside))
     environment.update(added)
     return environment

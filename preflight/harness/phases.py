@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -45,8 +45,11 @@ Watch = Callable[[Sequence[Event]], None]
 class PhaseRunner:
     """Runs phase after phase of the run in ``folder``; ``watch`` sees every event once."""
 
-    def __init__(self, folder: Path, watch: Watch) -> None:
+    def __init__(
+        self, folder: Path, watch: Watch, variables: Mapping[str, str] | None = None
+    ) -> None:
         self._folder = folder
+        self._variables = dict(variables or {})
         self._watch = watch
         self._journal = Journal(folder)
         self._planned: dict[Key, PlannedCheck] = {}
@@ -103,6 +106,7 @@ class PhaseRunner:
         command = own_command("preflight.harness.session")
         environment = {
             **os.environ,
+            **self._variables,
             RUN_VARIABLE: str(self._folder),
             PHASE_VARIABLE: phase,
             PARENT_VARIABLE: str(os.getpid()),

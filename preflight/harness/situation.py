@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,9 @@ import msgspec
 from preflight.events import Ended, Environment, Event, Inventory, Opened, Options
 from preflight.plan import Plan, load_plan
 from preflight.records import Check, Device, Order
+
+PLAN_VARIABLE = "PREFLIGHT_PLAN"
+"""The plan as JSON, in the environment of our own sessions; probes do not get it."""
 
 
 @dataclass
@@ -76,5 +80,11 @@ def read_situation(events: Iterable[Event]) -> Situation:
 
 
 def _plan(options: Options) -> Plan:
-    """The plan as its file has it; what stands in the journal is without secrets and paths."""
+    """The plan as the controller has read it, from the environment of its children.
+
+    What stands in the journal is without secrets, and the file may be a pipe or have changed.
+    """
+    handed = os.environ.get(PLAN_VARIABLE)
+    if handed is not None:
+        return msgspec.json.decode(handed, type=Plan)
     return load_plan(Path(options.plan_file)) if options.plan_file else Plan()
