@@ -27,7 +27,9 @@ def check_gradients(device: Any, probe: Any, result: Result, situation: Situatio
             f"{name}: worst in {entry['worst']}, relative error {entry['error']}, "
             f"bound {entry['bound']}"
         )
-    result.note(f"{len(answer['entries'])} cases")
+    models = dict.fromkeys(entry["model"] for entry in answer["entries"])
+    dtypes = dict.fromkeys(entry["dtype"] for entry in answer["entries"])
+    result.note(f"{' and '.join(models)} in {', '.join(dtypes)}")
 
 
 @pytest.mark.check(id="backward.optimizer", stage="backward", deadline="120s")

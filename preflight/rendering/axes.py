@@ -55,9 +55,14 @@ def _size(value: float, unit: str) -> str:
     return quantity(value, unit, strip=True)
 
 
-def ticks_linear(axis: Axis, unit: str, *, most: int = 6) -> tuple[Tick, ...]:
-    """Round numbers inside the axis, in one scale of the unit, which is not written."""
+def ticks_linear(axis: Axis, unit: str, *, most: int = 6, whole: bool = False) -> tuple[Tick, ...]:
+    """Round numbers inside the axis, in one scale of the unit, which is not written.
+
+    ``whole`` puts none between whole numbers, for what is counted.
+    """
     step = nice_step(axis.high - axis.low, most)
+    if whole:
+        step = math.ceil(step)
     factor, _ = scale_of(max(abs(axis.low), abs(axis.high)), unit)
     first, last = math.ceil(axis.low / step - 1e-9), math.floor(axis.high / step + 1e-9)
     return tuple(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from preflight.records import Check, Record, Series
@@ -114,12 +114,15 @@ def _chart(lines: list[_Line]) -> LineChart:
     ys = [y for line in lines for _, y in line.points] + [value for value, _ in limits]
     x_axis = Axis(low=min(xs), high=max(xs), start=LEFT, end=RIGHT, log2=doubles(xs))
     y_axis = Axis(low=min(0.0, *ys), high=_ceiling(ys), start=BOTTOM, end=TOP)
-    x_ticks = (ticks_log2 if x_axis.log2 else ticks_linear)(x_axis, first.x_unit)
+    if x_axis.log2:
+        x_ticks = ticks_log2(x_axis, first.x_unit)
+    else:
+        x_ticks = ticks_linear(x_axis, first.x_unit, whole=all(x == int(x) for x in xs))
     x_unit = "" if x_axis.log2 else unit_name(max(map(abs, xs)), first.x_unit)
     y_unit = unit_name(max(abs(y_axis.low), abs(y_axis.high)), first.y_unit)
     return LineChart(
         check=lines[0].check,
-        title=f"{first.y_unit} by {first.x}" if len(lines) > 1 else first.name,
+        title=f"{_common_name(lines)} by {first.x}" if len(lines) > 1 else first.name,
         description=_description(lines),
         x_title=f"{first.x} ({x_unit})" if x_unit else first.x,
         y_title=y_unit or first.y,
@@ -130,6 +133,17 @@ def _chart(lines: list[_Line]) -> LineChart:
         head=(first.x, *(line.label for line in lines)),
         rows=tuple(_rows(lines)),
     )
+
+
+def _common_name(lines: Sequence[_Line]) -> str:
+    """What all lines show: the words that their y axes end with, else the unit."""
+    words = [line.series.y.split() for line in lines]
+    shared: list[str] = []
+    for last in zip(*(reversed(w) for w in words), strict=False):
+        if len(set(last)) > 1:
+            break
+        shared.insert(0, last[0])
+    return " ".join(shared) or lines[0].series.y_unit
 
 
 def _ceiling(ys: list[float]) -> float:

@@ -22,6 +22,18 @@ def test_series_of_one_check_share_a_chart() -> None:
     assert len(chart.rows) == 18 and len(chart.head) == 3
 
 
+def test_a_chart_of_several_series_is_named_by_what_they_share() -> None:
+    """Bus and algorithm bandwidth by message size are bandwidth by message size."""
+    (chart,) = line_charts(sample.passing())
+    assert chart.title == "bandwidth by message size"
+
+
+def test_what_is_counted_has_no_ticks_between() -> None:
+    """There is no step 1.5."""
+    axis = axes.Axis(low=0.0, high=2.0, start=0.0, end=100.0)
+    assert [tick.label for tick in axes.ticks_linear(axis, "1", whole=True)] == ["0", "1", "2"]
+
+
 def test_the_limit_of_a_series_is_drawn() -> None:
     """A measurement of the series' name brings its limit into the chart, inside the axes."""
     (chart,) = line_charts(sample.passing())
