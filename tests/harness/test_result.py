@@ -123,6 +123,16 @@ def test_curves_tables_and_evidence_are_collected() -> None:
     assert result.evidence == "one\ntwo"
 
 
+def test_what_is_not_finite_stays_out_of_curves_and_matrices() -> None:
+    """JSON has no NaN: a loss that became one must not cost the run its journal."""
+    result = Result()
+    nan, axes = float("nan"), {"x": "step", "y": "loss", "x_unit": "1", "y_unit": "nat"}
+    result.draw("loss", [(0, 2.0), (1, None), (2, nan), (3, float("inf"))], **axes)
+    result.tabulate("pairs", [[nan, 1.0]], rows=["0"], columns=["0", "1"], unit="GB/s")
+    assert result.series[0].points == ((0, 2.0),)
+    assert result.matrices[0].values == ((None, 1.0),)
+
+
 def test_skipping_ends_the_check() -> None:
     """It is pytest's own skip, with the reason."""
     with pytest.raises(pytest.skip.Exception, match="not here"):
