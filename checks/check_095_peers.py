@@ -40,27 +40,29 @@ def check_peers(situation: Situation, result: Result) -> None:
 
 
 def _compare(situation: Situation, result: Result, names: list[str]) -> bool:
-    """Judge every speed that all of some equal cards measured; whether there was one."""
-    by_name: dict[str, dict[str, float]] = {}
+    """Judge every speed that some equal cards measured; whether there was one.
+
+    A slow card reaches the time that is measured with a smaller square: the format counts, not the
+    size that stands behind it.
+    """
+    by_format: dict[str, dict[str, float]] = {}
     for check in situation.results:
         if check.id == "kernel.matmul" and check.device in names:
             for m in check.measurements:
                 if m.unit in ("TFLOP/s", "TOP/s") and m.value is not None:
-                    by_name.setdefault(m.name, {})[check.device] = float(m.value)
+                    name = m.name.partition(" ")[0]
+                    by_format.setdefault(name, {})[check.device] = float(m.value)
+                    result.attach(f"{check.device}: {m.name} {m.value:.4g} {m.unit}")
     found = False
-    for name, values in by_name.items():
+    for name, values in by_format.items():
         if len(values) < 2:
             continue
         found = True
         middle = median(values.values())
         slowest = min(values, key=lambda device: values[device])
-        result.measure(
-            f"{name}, slowest over median",
-            values[slowest] / middle,
-            "1",
-            n=len(values),
-            limit=at_least(SHARE_OF_PEERS, SOURCE),
-        )
-        if values[slowest] < SHARE_OF_PEERS * middle:
-            result.attach(f"{slowest} reaches {values[slowest]:.4g}, the median is {middle:.4g}")
+        share = values[slowest] / middle
+        if share < SHARE_OF_PEERS:
+            result.fail(f"{slowest} reaches {share:.0%} of the median of equal cards in {name}")
+        limit = at_least(SHARE_OF_PEERS, SOURCE)
+        result.measure(f"{name}, slowest over median", share, "1", n=len(values), limit=limit)
     return found
