@@ -82,14 +82,41 @@ def _check(ranks: Any, result: Result, situation: Situation, name: str) -> None:
         result.skip(f"{ranks.backend}: {first['absent']}")
     wrong = [answer["wrong"] for answer in answers]
     if sum(wrong):
-        rank = wrong.index(max(wrong))
         result.attach("\n".join(f"rank {r}: {a['first_wrong']}" for r, a in enumerate(answers)))
-        result.fail(f"{wrong[rank]} of {answers[rank]['elements']} elements are wrong", rank=rank)
+        rank, where = _where(name, answers)
+        result.fail(f"{sum(wrong)} elements are wrong {where}", rank=rank)
     result.measure("wrong elements", sum(wrong), "1", limit=exactly(0, EXACT))
     result.measure("elements compared", sum(answer["elements"] for answer in answers), "1")
     for absence in first["absences"]:
         result.attach(f"{absence['dtype']} is left out: {absence['absent']}")
     result.note(", ".join(first["dtypes"]))
+
+
+def _where(name: str, answers: list[dict[str, Any]]) -> tuple[int | None, str]:
+    """The rank at fault, where the wrong elements tell it, and where they are.
+
+    A part that one rank handed in and several received wrong is the sender's fault; what one rank
+    alone received wrong is its own, unless only it was sent that part. A sum that is wrong
+    everywhere tells nothing.
+    """
+    bad = [rank for rank, answer in enumerate(answers) if answer["wrong"]]
+    ranks = f"on rank{'s' if len(bad) > 1 else ''} {', '.join(map(str, bad))}"
+    senders = {_sender(name, answers[rank]["first_wrong"]) for rank in bad}
+    sender = senders.pop() if len(senders) == 1 else None
+    if len(bad) > 1:
+        return sender, ranks if sender is None else f"{ranks}, all of them from rank {sender}"
+    if name in ("all_to_all", "send_recv"):
+        return None, ranks if sender is None else f"{ranks}, from rank {sender}"
+    return (bad[0] if len(answers) > 1 else None), ranks
+
+
+def _sender(name: str, first_wrong: dict[str, Any]) -> int | None:
+    """Who handed in the first wrong element; None for a sum."""
+    if name in ("all_gather", "all_to_all"):
+        return int(first_wrong["index"]) // int(first_wrong["count"])
+    if name in ("broadcast", "send_recv"):
+        return int(first_wrong["call"].rpartition(" ")[2])
+    return None
 
 
 def _sweep(
