@@ -25,7 +25,7 @@ from torch.distributed.checkpoint.filesystem import FileSystemReader, FileSystem
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
 
-from . import faults, precision, ranks, reference, training
+from . import clock, faults, precision, ranks, reference, training
 
 RATE = 1e-2
 PROGRESS = "progress.pt"
@@ -52,6 +52,7 @@ def write(folder: str, seed: int, steps: int, more_steps: int) -> Dict[str, Any]
     run = _Run(seed, seed, rows)
     before = run.train(0, steps)
     ranks.say("write the checkpoint")
+    clock.synchronize(ranks.joined().device)
     start = time.perf_counter()
     draft = _new_draft(folder)
     state = run.state()
@@ -86,6 +87,7 @@ def restore(folder: str, seed: int, steps: int, more_steps: int) -> Dict[str, An
     progress = _read_progress(folder)
     run = _Run(seed, seed + 1, int(progress["rows"]))
     ranks.say("restore the checkpoint")
+    clock.synchronize(ranks.joined().device)
     start = time.perf_counter()
     state = run.state()
     with ranks.collective("checkpoint load"):
