@@ -76,14 +76,16 @@ def run_command(
     only: str | None = None,
     device: str = "cuda",
     around: Sequence[str] = (),
+    more: Sequence[str] = (),
     **variables: str,
 ) -> Run:
-    """``preflight run --level quick`` in ``folder``; ``around`` stands before the command."""
+    """``preflight run --level quick`` in ``folder``, between the words ``around`` and ``more``."""
     (folder / "plan.toml").write_text(plan, encoding="utf-8")
     command = [
         *(*around, sys.executable, "-m", "preflight", "run", "--device", device),
         *("--level", "quick", "--deadline", "12m", "--plan", "plan.toml", "--out", "out"),
         *(("--only", only) if only else ()),
+        *more,
     ]
     done = subprocess.run(
         command,
