@@ -5,8 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 from pathlib import Path
 
+from preflight import clock
+
+GONE_S = 5.0
+POLL_S = 0.02
 RUN_VARIABLE = "PREFLIGHT_RUN"
 """Variable, in the environment of every process of a run, that holds the path of its folder."""
 
@@ -33,9 +38,15 @@ def survivors(run_folder: Path, *, proc: Path = Path("/proc")) -> tuple[int, ...
 
 
 def sweep(run_folder: Path) -> tuple[int, ...]:
-    """Kill what is left of a run; the processes that were found."""
+    """Kill what is left of a run, and wait for it to be gone; the processes that were found.
+
+    One in uninterruptible sleep is not waited for longer than ``GONE_S``.
+    """
     found = survivors(run_folder)
     for pid in found:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
+    until_s = clock.seconds() + GONE_S
+    while found and survivors(run_folder) and clock.seconds() < until_s:
+        time.sleep(POLL_S)
     return found
