@@ -21,13 +21,13 @@ def fake_environment(
     With ``root`` its packages are found too.
     """
     own = {name: value for name, value in os.environ.items() if not _hides(name)}
+    own.update(variables)
     first = os.pathsep.join([str(SITE), *([str(root)] if root is not None else [])])
     return {
         **own,
         "PYTHONPATH": _before(first, own, "PYTHONPATH"),
         "LD_LIBRARY_PATH": _before(str(libraries.nvml_folder), own, "LD_LIBRARY_PATH"),
         "FAKEGPU_LIBRARY": str(libraries.torch),
-        **variables,
     }
 
 
