@@ -21,11 +21,12 @@ from preflight.harness.checkpoint_site import remove_site
 from preflight.harness.inventory_child import look_at_machine
 from preflight.harness.journal import Journal, read_journal
 from preflight.harness.phases import PhaseRunner
-from preflight.harness.situation import PLAN_VARIABLE
+from preflight.harness.situation import HANDED_VARIABLE, Handed
 from preflight.harness.sweep import RUN_VARIABLE, sweep
 from preflight.outputs import write_outputs
 from preflight.plan import Plan
 from preflight.records import Order, Record, Run
+from preflight.redaction import redact_text
 from preflight.run_folder import make_run_folder
 from preflight.stages import STAGE_NAMES
 
@@ -112,8 +113,9 @@ def _run_phases(
     watch(())
     variables = {RUN_VARIABLE: str(folder)}
     journal.append(look_at_machine(request.options.accelerator, run_variables=variables))
-    plan = {PLAN_VARIABLE: msgspec.json.encode(request.plan).decode()}
-    PhaseRunner(folder, bounded, plan).run()
+    handed = Handed(options=request.options, plan=request.plan)
+    private = {HANDED_VARIABLE: msgspec.json.encode(handed).decode()}
+    PhaseRunner(folder, bounded, private).run()
 
 
 def _opened(request: Request, name: str, started: str) -> Opened:
@@ -133,7 +135,7 @@ def _opened(request: Request, name: str, started: str) -> Opened:
             injected=tuple(injection.text for injection in options.injections),
         ),
         order=request.order,
-        options=options,
+        options=redacted(options),
     )
 
 
@@ -173,6 +175,16 @@ def _finish(
     if trouble is not None:
         code = trouble.exit_code
     return Outcome(record=record, folder=folder, report=report, exit_code=code, trouble=trouble)
+
+
+def redacted(options: Options) -> Options:
+    """The options as the journal may have them; the phases get them whole by their environment."""
+    return msgspec.structs.replace(
+        options,
+        python=redact_text(options.python),
+        checks_folders=tuple(map(redact_text, options.checks_folders)),
+        plan_file=redact_text(options.plan_file) if options.plan_file else None,
+    )
 
 
 @contextlib.contextmanager

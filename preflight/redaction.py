@@ -12,6 +12,7 @@ import itertools
 import os
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 REDACTED = "<redacted>"
 
@@ -160,6 +161,17 @@ def redact_value(name: str, value: str, *, home: str | None = None) -> str:
     if _names_secret(name) and value:
         return REDACTED
     return redact_text(value, home=home)
+
+
+def redact_facts(value: Any) -> Any:
+    """JSON-like facts with every text in them redacted."""
+    if isinstance(value, str):
+        return redact_text(value)
+    if isinstance(value, dict):
+        return {key: redact_facts(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [redact_facts(item) for item in value]
+    return value
 
 
 def redact_argv(argv: Iterable[str]) -> tuple[str, ...]:

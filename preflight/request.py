@@ -72,7 +72,7 @@ def build_request(
             selected=selected,
             checks_folders=(str(checks_folder()), *own_checks_folders(checks)),
             plan=plan_to_builtins(plan),
-            plan_file=os.path.abspath(plan_path) if plan_path else None,  # noqa: PTH100 - a link stays one
+            plan_file=str(Path(plan_path).absolute()) if plan_path else None,
         ),
         plan=plan,
         order=order_of(plan, reference=check_reference(order) if order is not None else None),

@@ -206,7 +206,9 @@ def user_environment(**added: str) -> dict[str, str]:
     aside = environment.pop(SET_ASIDE, None)
     if aside is not None:  # this is one of our pytest sessions: its own PYTEST_* are not the user's
         environment = {
-            k: v for k, v in environment.items() if not k.startswith(("PYTEST_", "PREFLIGHT_PLAN"))
+            k: v
+            for k, v in environment.items()
+            if not k.startswith(("PYTEST_", "PREFLIGHT_HANDED"))
         }
         environment.update(json.loads(aside))
     environment.update(added)

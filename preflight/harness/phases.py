@@ -28,6 +28,7 @@ from preflight.harness.plugin import PHASE_VARIABLE, lost
 from preflight.harness.sweep import RUN_VARIABLE
 from preflight.probes.lifeline import PARENT_VARIABLE
 from preflight.records import Check
+from preflight.redaction import redact_text
 from preflight.stages import PHASES, Phase
 
 CHECK_GRACE_S = 10.0
@@ -155,14 +156,14 @@ class PhaseRunner:
 
     def _fail(self, row: PlannedCheck, why: str, output: str) -> None:
         check = lost(row, self._node, why)
-        tail = "\n".join(output.splitlines()[-TAIL_LINES:])
+        tail = redact_text("\n".join(output.splitlines()[-TAIL_LINES:]))
         self._journal.append(Ended(check=with_evidence(check, tail)))
         self.absorb()
 
     def _write_log(self, text: str) -> None:
         try:
             with self._log.open("a", encoding="utf-8") as file:
-                file.write(text.rstrip() + "\n")
+                file.write(redact_text(text.rstrip()) + "\n")
         except OSError as error:
             raise OutputError(
                 f"cannot write the log: {error.strerror}",

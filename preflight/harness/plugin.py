@@ -24,6 +24,7 @@ from preflight.harness.situation import Situation, read_situation
 from preflight.harness.sweep import RUN_VARIABLE
 from preflight.probes.lifeline import die_with_parent
 from preflight.records import Check
+from preflight.redaction import redact_text
 from preflight.stages import COLLECTION, position_of
 
 PHASE_VARIABLE = "PREFLIGHT_PHASE"
@@ -98,7 +99,7 @@ class ChecksPlugin:
                 status="error",
                 reason=f"{report.nodeid or 'a folder of checks'} cannot be collected",
                 action="mend the file; the evidence names the line",
-                evidence=report.longreprtext[-8000:],
+                evidence=redact_text(report.longreprtext[-8000:]),
             )
         )
 
@@ -156,7 +157,7 @@ class ChecksPlugin:
                         stage=spec.stage,
                         title=spec.title,
                         phase=spec.phase,
-                        nodeid=item.nodeid,
+                        nodeid=redact_text(item.nodeid),
                         device=_device_of(item),
                         deadline_s=spec.deadline_s,
                         required=self._is_required(spec),
@@ -252,7 +253,7 @@ class ChecksPlugin:
         """xdist: the worker that ran ``crashitem`` is dead, and with it what it knew."""
         assert self._planned is not None, "the phase of devices comes after the first collection"
         for row in self._planned.checks:
-            if row.nodeid == crashitem:
+            if row.nodeid == redact_text(crashitem):
                 self._record(lost(row, self.situation.node, "its worker process died"))
 
     def _record(self, check: Check) -> None:

@@ -12,6 +12,7 @@ from preflight.events import Inventory, Opened
 from preflight.harness.children import SET_ASIDE
 from preflight.harness.journal import read_journal
 from preflight.harness.plugin import DEVICE_VARIABLE, NO_DEVICE, PHASE_VARIABLE
+from preflight.harness.situation import read_handed
 from preflight.harness.sweep import RUN_VARIABLE
 from preflight.probes.lifeline import die_with_parent
 
@@ -61,4 +62,4 @@ def _arguments(folder: Path, phase: str) -> list[str]:
         # -I: until xdist hands on our sys.path, a worker would import from the working folder.
         popen = f"popen//python={shlex.quote(sys.executable)} -I"
         arguments += [f"--tx={popen}//env:{DEVICE_VARIABLE}={name}" for name in names]
-    return arguments + list(opened.options.checks_folders)
+    return arguments + list(read_handed(opened.options).options.checks_folders)

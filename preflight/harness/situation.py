@@ -13,8 +13,18 @@ from preflight.events import Ended, Environment, Event, Inventory, Opened, Optio
 from preflight.plan import Plan, load_plan
 from preflight.records import Check, Device, Order
 
-PLAN_VARIABLE = "PREFLIGHT_PLAN"
-"""The plan as JSON, in the environment of our own sessions; probes do not get it."""
+HANDED_VARIABLE = "PREFLIGHT_HANDED"
+"""JSON of Handed in the environment of our own sessions; probes do not get it."""
+
+
+class Handed(msgspec.Struct, frozen=True, kw_only=True):
+    """What the controller hands to its phases whole: the journal has it without secrets.
+
+    The plan stands here as the controller has read it, for its file may be a pipe or have changed.
+    """
+
+    options: Options
+    plan: Plan
 
 
 @dataclass
@@ -69,22 +79,22 @@ def read_situation(events: Iterable[Event]) -> Situation:
         elif isinstance(event, Ended):
             results.append(event.check)
     assert opened is not None and inventory is not None, "a phase starts after the inventory"
+    handed = read_handed(opened.options)
     return Situation(
-        options=opened.options,
+        options=handed.options,
         order=opened.order,
-        plan=_plan(opened.options),
+        plan=handed.plan,
         inventory=inventory,
         environment=environment,
         results=results,
     )
 
 
-def _plan(options: Options) -> Plan:
-    """The plan as the controller has read it, from the environment of its children.
-
-    What stands in the journal is without secrets, and the file may be a pipe or have changed.
-    """
-    handed = os.environ.get(PLAN_VARIABLE)
-    if handed is not None:
-        return msgspec.json.decode(handed, type=Plan)
-    return load_plan(Path(options.plan_file)) if options.plan_file else Plan()
+def read_handed(options: Options) -> Handed:
+    """What was handed to this process; without it, ``options`` of the journal and no plan."""
+    text = os.environ.get(HANDED_VARIABLE)
+    if text is not None:
+        return msgspec.json.decode(text, type=Handed)
+    return Handed(
+        options=options, plan=load_plan(Path(options.plan_file)) if options.plan_file else Plan()
+    )

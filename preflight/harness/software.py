@@ -11,7 +11,7 @@ from preflight.harness.injecting import InjectedFault
 from preflight.harness.outcomes import CannotLook, ProbeFailed
 from preflight.harness.probing import Probe
 from preflight.records import Device, Package, Versions
-from preflight.redaction import redact_text
+from preflight.redaction import redact_facts, redact_text
 
 LOOK_DEADLINE_S = 120.0
 """``import torch`` takes 2 to 10 s from a local disk and up to a minute from a cold network one."""
@@ -34,7 +34,7 @@ def look_at_environment(
         probe.close()
     return Environment(
         versions=_versions(facts or {}, probe.partial),
-        torch=facts,
+        torch=None if facts is None else redact_facts(facts),
         failed=failed,
         cause=redact_text(cause),
         evidence=redact_text(evidence),
