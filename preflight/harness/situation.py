@@ -95,6 +95,5 @@ def read_handed(options: Options) -> Handed:
     text = os.environ.get(HANDED_VARIABLE)
     if text is not None:
         return msgspec.json.decode(text, type=Handed)
-    return Handed(
-        options=options, plan=load_plan(Path(options.plan_file)) if options.plan_file else Plan()
-    )
+    plan = load_plan(Path(options.plan_file)) if options.plan_file else Plan()
+    return Handed(options=options, plan=plan)
