@@ -72,11 +72,11 @@ def read_injections(texts: Iterable[str], selected: Sequence[str]) -> tuple[Inje
 
 def fault_table() -> str:
     """Every fault with the stages it can strike and what it does."""
-    stages = [name for name in BY_NAME if _possible(name)]
+    stages = [name for name in BY_NAME if possible_faults(name)]
     width = max(map(len, FAULTS))
     lines = []
     for fault, meaning in FAULTS.items():
-        where = [name for name in stages if fault in _possible(name)]
+        where = [name for name in stages if fault in possible_faults(name)]
         places = "every stage from import on" if where == stages else ", ".join(where)
         lines.append(f"{fault:<{width}}  {meaning}\n{'':<{width}}  at {places}\n")
     return "".join(lines)
@@ -89,7 +89,7 @@ def _read(text: str, selected: Sequence[str]) -> Injection:
     stage, place, fault = match["stage"], match["place"], match["fault"]
     if fault not in FAULTS:
         raise _refusal(f"no fault is called {fault!r}", "faults are " + ", ".join(FAULTS))
-    possible = _possible(stage)
+    possible = possible_faults(stage)
     if not possible:
         what = "is not on the path" if stage not in BY_NAME else "runs no probe to put a fault into"
         stages = ["import", *sorted(_DEVICE_STAGES), *sorted(_RANK_STAGES)]
@@ -113,7 +113,8 @@ def _read(text: str, selected: Sequence[str]) -> Injection:
     )
 
 
-def _possible(stage: str) -> frozenset[str]:
+def possible_faults(stage: str) -> frozenset[str]:
+    """Faults that can strike a stage; empty for one that runs no probe."""
     if stage == "import":
         return _IMPORT_FAULTS
     if stage in _DEVICE_STAGES:

@@ -16,7 +16,7 @@ from preflight.records import Check, Record, decode_record
 
 pytestmark = pytest.mark.long
 
-CHECK_DEADLINE_S = 25
+CHECK_DEADLINE_S = 40
 """Long enough for a loaded machine to import torch, short enough to wait for."""
 
 

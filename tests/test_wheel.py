@@ -81,6 +81,8 @@ def test_the_installed_command_runs_from_an_empty_folder(environment: Path, tmp_
         "cpu",
         "--level",
         "quick",
+        "--deadline",
+        "10m",
         "--only",
         "system,import,kernel,collective",
     )
