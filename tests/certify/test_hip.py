@@ -28,9 +28,10 @@ def machine(tmp_path: Path) -> tuple[str, ...]:
         # As the fake torch has them, which counts its buses from 1.
         properties.update(location_id=(index + 1) << 8, unique_id=0xFA4E0000 + index)
         write_node(root, index, properties, [(1, VRAM)])
-        product = root / "pci" / f"0000:{index + 1:02x}:00.0" / "product_name"
-        product.parent.mkdir(parents=True)
-        product.write_text("AMD Instinct MI300X\n", encoding="utf-8")
+        card = root / "pci" / f"0000:{index + 1:02x}:00.0"
+        card.mkdir(parents=True)
+        (card / "product_name").write_text("AMD Instinct MI300X\n", encoding="utf-8")
+        (card / "class").write_text("0x120000\n", encoding="utf-8")  # Gloo reads every card's
     if shutil.which("unshare") is None:
         pytest.skip("there is no unshare to give the command a /sys of its own")
     around = ("unshare", "--map-root-user", "--mount", "sh", "-c", SEEN, str(root))
