@@ -49,11 +49,14 @@ def _train(name: str, ranks: Any, result: Result, situation: Situation) -> list[
     worst = ratios.index(None) if None in ratios else ratios.index(max(ratios))
     shown = answers[worst]
     limit = at_most(1, shown["source"])
+    others_are_right = all(
+        ratio is not None and ratio <= 1 for rank, ratio in enumerate(ratios) if rank != worst
+    )  # else the worst rank may well be the one that got what another broke
     if ratios[worst] is None or ratios[worst] > 1:
         step = max(shown["steps"], key=lambda s: inf if s["ratio"] is None else s["ratio"])
         result.fail(
             f"step {step['step']} leaves the training of one process, most in {step['worst']}",
-            rank=worst,
+            rank=worst if len(ratios) > 1 and others_are_right else None,
         )
     result.measure("worst error over bound", ratios[worst], "1", limit=limit)
     result.measure("seconds", max(answer["seconds"] for answer in answers), "s")

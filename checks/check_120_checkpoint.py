@@ -89,14 +89,20 @@ def _judge_losses(
     against those of the ranks that wrote.
     """
     expected = wrote["reference_losses" if share == 1 else "losses"]
-    ratios = []
+    ratios: list[float] = []
+    infinite: list[int] = []
     for rank, answer in enumerate(answers):
         rows = list(zip(answer["losses"], expected, wrote["bounds"], strict=True))
         result.attach(f"rank {rank}: " + ", ".join(f"{a} against {b}" for a, b, _ in rows))
         if any(found is None for found, _, _ in rows):
-            result.fail(f"a loss of rank {rank} is not finite", rank=rank)
-            return
-        ratios.append(max(abs(a - b) / (share * bound) for a, b, bound in rows))
+            infinite.append(rank)
+        else:
+            ratios.append(max(abs(a - b) / (share * bound) for a, b, bound in rows))
+    if infinite:
+        alone = len(infinite) == 1 and len(answers) > 1  # many share what one has broken
+        ranks = ", ".join(map(str, infinite))
+        result.fail(f"a loss is not finite on rank {ranks}", rank=infinite[0] if alone else None)
+        return
     result.measure(
         "loss difference over bound", max(ratios), "1", limit=at_most(1, wrote["source"])
     )
