@@ -1,4 +1,4 @@
-"""Runs with a random injected fault each: none may end well, late, with orphans or without a record.
+"""Random injected faults: no run may end well, late, with orphans or without a record.
 
 ``python bench/random_faults.py [RUNS] [SEED]`` prints a line for each run and fails on the first
 promise that is broken. Each run is a quick rehearsal of the stage that its fault strikes.
