@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from preflight.compat.drivers import SOURCE, driver_floor, serves
-from preflight.events import Environment
+from preflight.events import Environment, Inventory
 from preflight.harness import CannotLook, Result, Situation
 from preflight.records import Device
 
@@ -31,6 +31,14 @@ def check_present(
         )
     result.attach("\n".join(f"{a.what}: {a.reason}. {a.detail}" for a in inventory.absences))
     denied = [a for a in inventory.absences if a.reason == "no permission"]
+    closed = [a for a in inventory.absences if a.what.startswith("/dev/")]
+    if inventory.devices and closed:
+        first = closed[0]
+        action = first.detail or "start the container with --device /dev/kfd --device /dev/dri"
+        result.fail(
+            f"the card is there, and {first.what} is not open to us: {first.reason}", action
+        )
+        return
     if inventory.devices:
         for absence in denied:
             result.warn(f"{absence.what}: no permission", absence.detail)
@@ -38,7 +46,7 @@ def check_present(
         return
     looked = "; ".join(inventory.looked_for)
     hidden = f"; hidden: {', '.join(inventory.hidden)}" if inventory.hidden else ""
-    result.fail(f"no accelerator was found ({looked}{hidden})", _mend(ask_torch()))
+    result.fail(f"no accelerator was found ({looked}{hidden})", _mend(inventory, ask_torch()))
 
 
 @pytest.mark.check(id="driver.toolkit", stage="driver", deadline="150s")
@@ -77,8 +85,20 @@ def _described(devices: tuple[Device, ...]) -> str:
     return f"{driver}, {len(devices)} device(s)"
 
 
-def _mend(environment: Environment) -> str:
-    """What to do without an accelerator, in terms of the torch that is installed."""
+REMEDIES = {
+    "library and kernel module differ": (
+        "reboot, or unload and load the nvidia kernel module: its version is not that of the "
+        "library (an update of the driver was half done)"
+    ),
+    "driver not loaded": "load the kernel module (modprobe nvidia); in a container, on the host",
+}
+
+
+def _mend(inventory: Inventory, environment: Environment) -> str:
+    """What to do without an accelerator: by NVML's reason, else by the torch that is installed."""
+    for absence in inventory.absences:
+        if absence.reason in REMEDIES:
+            return REMEDIES[absence.reason]
     cuda, hip = environment.versions.cuda, environment.versions.hip
     if cuda:
         floor = driver_floor(cuda)

@@ -85,12 +85,39 @@ def test_a_driver_that_does_not_answer_could_not_be_looked_at() -> None:
     assert "reset the node" in caught.value.action
 
 
-def test_a_missing_permission_is_a_warning_where_cards_are_seen() -> None:
-    """Cards that are listed and may not be used are told, with the way to mend it."""
+def test_a_device_file_without_permission_is_a_failure() -> None:
+    """Cards that are listed and cannot be opened are no use, and the way to mend it is told."""
     denied = (Absence(what="/dev/kfd", reason="no permission", detail="add this user to render"),)
     result = judged(driver.check_present, situation(absences=denied), ask_torch=never)
-    assert (result.status, result.action) == ("warn", "add this user to render")
+    assert (result.status, result.action) == ("fail", "add this user to render")
     assert "/dev/kfd" in result.reason
+
+
+def test_a_missing_device_file_is_a_failure() -> None:
+    """A container that shows the topology and not the device is told how to be started."""
+    missing = (Absence(what="/dev/kfd", reason="not found"),)
+    result = judged(driver.check_present, situation(absences=missing), ask_torch=never)
+    assert result.status == "fail"
+    assert "--device /dev/kfd" in result.action
+
+
+def test_a_fact_without_permission_is_a_warning_where_cards_are_seen() -> None:
+    """A number that may not be read makes no card unfit."""
+    denied = (Absence(what="UUID of gpu0", reason="no permission", detail="ask root"),)
+    result = judged(driver.check_present, situation(absences=denied), ask_torch=never)
+    assert (result.status, result.action) == ("warn", "ask root")
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [("library and kernel module differ", "reboot"), ("driver not loaded", "modprobe nvidia")],
+)
+def test_what_nvml_says_decides_the_action(reason: str, words: str) -> None:
+    """A driver that was half updated wants a reboot, not another driver."""
+    absence = Absence(what="NVML", reason=reason, detail="NVML's own words")
+    machine = situation(devices=(), absences=(absence,), looked_for=(f"NVML: {reason}",))
+    result = judged(driver.check_present, machine, ask_torch=asking(environment()))
+    assert words in result.action
 
 
 def test_absences_are_evidence() -> None:
