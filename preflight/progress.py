@@ -174,7 +174,8 @@ class Progress:
     def _print_finished(self) -> None:
         """Where there is no terminal: one line for each stage once all of it is there."""
         for stage in self._stages:
-            keys = {(row.id, row.device) for row in self._rows(stage)}
+            rows = [row for row in self._rows(stage) if row.phase != "compare"]  # that comes late
+            keys = {(row.id, row.device) for row in rows}
             if stage in self._printed or not keys <= set(self._ended):
                 continue
             self._printed.add(stage)
