@@ -79,11 +79,22 @@ def run(request: Request, watch: Watch) -> Outcome:
     moment, began_s = clock.now(), clock.seconds()
     folder = make_run_folder(request.out, request.order.reference, moment)
     journal = Journal(folder)
+    try:
+        return _supervised(request, folder, journal, watch, clock.stamp(moment), began_s)
+    finally:
+        journal.release()
+
+
+def _supervised(
+    request: Request, folder: Path, journal: Journal, watch: Watch, started: str, began_s: float
+) -> Outcome:
+    """Run the phases and finish in good order, whatever ends them."""
     ended: Interrupted | None = None
     trouble: PreflightError | None = None
     with _signals():
         try:
-            journal.append(_opened(request, folder.name, clock.stamp(moment)))
+            journal.append(_opened(request, folder.name, started))
+            journal.hold()
             _run_phases(request, folder, journal, watch, began_s)
         except Interrupted as interruption:
             ended = interruption

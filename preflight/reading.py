@@ -6,7 +6,7 @@ from pathlib import Path
 
 from preflight.engine import rebuild
 from preflight.errors import RecordError
-from preflight.harness.journal import FILE_NAME
+from preflight.harness.journal import FILE_NAME, Journal
 from preflight.harness.sweep import survivors
 from preflight.outputs import RECORD, write_outputs
 from preflight.records import Record, decode_record
@@ -43,9 +43,10 @@ def _read(path: Path) -> Record:
 
 def _rebuilt(folder: Path) -> tuple[Record, str]:
     running = survivors(folder)
-    if running:
+    if running or Journal(folder).is_held():
+        process = f" (process {running[0]})" if running else ""
         raise RecordError(
-            f"this run is still going on (process {running[0]})",
+            f"this run is still going on{process}",
             where=str(folder),
             mend="wait for its end, or end it",
         )

@@ -51,13 +51,16 @@ class RankState:
 def name_culprit(ranks: Sequence[RankState]) -> tuple[int | None, str]:
     """The rank at fault and a sentence; no rank where all are in the same call.
 
-    In this order: a death or error that is no echo of another's; a minority call at the newest
-    collective; a stopped process; a rank behind the others; else the link or the library itself.
+    In this order: a death or error that is no echo of another's (nobody's where all have the same);
+    a minority call at the newest collective; a stopped process; a rank behind the others; else the
+    link or the library itself.
     """
     own = [r for r in ranks if r.ending or (r.error and not is_echo(r.error))]
     if own:
         first = own[0]
-        return first.rank, first.ending or first.error or ""
+        told = {r.ending or r.error for r in own}
+        alike = len(own) == len(ranks) > 1 and len(told) == 1
+        return None if alike else first.rank, first.ending or first.error or ""
     odd = _minority(ranks)
     if odd:
         return odd

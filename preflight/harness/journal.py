@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -29,6 +32,7 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE_NAME
         self._read = 0
+        self._held: BinaryIO | None = None
 
     def append(self, event: Event) -> None:
         """Write one event; raises OutputError when the folder is full or gone."""
@@ -51,6 +55,31 @@ class Journal:
                 where=str(self.path),
                 mend="free space there, or name another folder with --out",
             )
+
+    def hold(self) -> None:
+        """Lock the journal as long as this process lives, so that others see that the run goes on.
+
+        Where the file system knows no locks nothing is held.
+        """
+        with contextlib.suppress(OSError):
+            self._held = self.path.open("ab")
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def release(self) -> None:
+        """Let go of the lock."""
+        if self._held is not None:
+            self._held.close()
+
+    def is_held(self) -> bool:
+        """Whether another process holds the journal."""
+        with self.path.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            except OSError:
+                return False
+        return False
 
     def new_events(self) -> tuple[Event, ...]:
         """Events appended since the last call, by any process."""

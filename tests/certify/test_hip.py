@@ -14,9 +14,21 @@ from certify.command import plan_text, run_command
 
 HIP = {"FAKEGPU_HIP": "7.0.2", "FAKEGPU_COUNT": "2", "FAKEGPU_MEM_MB": str(VRAM >> 20)}
 SEEN = """
-mount --bind "$0/sys/class" /sys/class && mount --bind "$0/pci" /sys/bus/pci/devices && exec "$@"
+set -e
+mkdir -p "$0/dev/shm"
+for name in null zero full random urandom tty; do
+    touch "$0/dev/$name"
+    mount --bind "/dev/$name" "$0/dev/$name"
+done
+touch "$0/dev/kfd"
+ln -sfn /proc/self/fd "$0/dev/fd"
+mount --bind /dev/shm "$0/dev/shm"
+mount --rbind "$0/dev" /dev
+mount --bind "$0/sys/class" /sys/class
+mount --bind "$0/pci" /sys/bus/pci/devices
+exec "$@"
 """
-"""preflight reads /sys and takes no other root from its environment: the root is replaced."""
+"""preflight reads /sys and /dev and takes no other root from its environment: both are replaced."""
 
 
 @pytest.fixture

@@ -109,3 +109,10 @@ def test_all_in_one_call_means_the_link() -> None:
         None,
         "every rank is in all_reduce: the link or the collective library hangs",
     )
+
+
+def test_an_error_that_every_rank_has_is_nobodys() -> None:
+    """A flipped bit that every rank reads is no rank's fault; one that has another error is."""
+    same = [RankState(rank=r, error="ValueError: shard is not as written") for r in range(3)]
+    assert name_culprit(same) == (None, "ValueError: shard is not as written")
+    assert name_culprit([*same[:2], RankState(rank=2, error="OSError: disk")])[0] == 0

@@ -139,3 +139,14 @@ def test_space_that_comes_back_does_not_spoil_the_journal(tmp_path: Path) -> Non
         file.write(b'{"type":"ended","che')
     journal.append(started("a.c"))
     assert read_journal(tmp_path) == (started("a.b"), started("a.c"))
+
+
+def test_a_held_journal_is_seen_to_be_held(tmp_path: Path) -> None:
+    """A run that goes on is told from one that was killed, even while it has no children."""
+    journal = Journal(tmp_path)
+    journal.append(Started(id="kernel.first", device="cpu", pid=1, at="2026-12-01T09:04:12Z"))
+    assert not Journal(tmp_path).is_held()
+    journal.hold()
+    assert Journal(tmp_path).is_held()
+    journal.release()
+    assert not Journal(tmp_path).is_held()
