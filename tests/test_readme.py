@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,6 +41,21 @@ def test_the_check_of_the_readme_keeps_the_contract(tmp_path: Path) -> None:
         "The dataset's disk has 500 GB free",
         10.0,
     )
+
+
+def test_a_mistake_in_a_plan_is_answered_as_shown(tmp_path: Path) -> None:
+    """The program prints the very lines that README.md shows for a key misspelt, and ends in 2."""
+    command, _, answer = _block("console", "order.gpsu").partition("\n")
+    (tmp_path / "plan.toml").write_text('[order]\ngpu = "B200"\ngpsu = 2\n')
+    words = shlex.split(command.removeprefix("$ preflight "))
+    done = subprocess.run(
+        [sys.executable, "-m", "preflight", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stderr, done.stdout, done.returncode) == (answer, "", 2)
 
 
 def test_every_stage_is_in_the_table() -> None:

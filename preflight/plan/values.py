@@ -68,9 +68,12 @@ ACCEPTED: dict[str, str] = {
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that ``word`` was probably meant to be."""
+    """The known word that was probably meant: that with two letters swapped, else the closest."""
     lowered = {name.lower(): name for name in known}
-    found = difflib.get_close_matches(word.lower()[:100], lowered, n=1, cutoff=0.6)
+    short = word.lower()[:100]
+    swapped = (short[:k] + short[k + 1] + short[k] + short[k + 2 :] for k in range(len(short) - 1))
+    found = [name for name in swapped if name in lowered]
+    found = found or difflib.get_close_matches(short, lowered, n=1, cutoff=0.6)
     return lowered[found[0]] if found else None
 
 
