@@ -19,12 +19,15 @@ from preflight.plan.reading import Mistake, read_tables
 from preflight.plan.rules import contradictions
 from preflight.plan.tables import Plan
 from preflight.plan.values import DTYPES
-from preflight.redaction import redact_text, redact_value
+from preflight.redaction import redact_facts, redact_text, redact_value
 
 _toml: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
-LARGEST_PLAN = 1024 * 1024
-"""Bytes; a plan is a page of text, and whatever is larger is another file."""
+LARGEST_PLAN = 64 * 1024
+"""Bytes; a plan is a page of text, and whatever is larger is another file.
+
+The plan travels to the checks in one environment variable, and Linux bounds one at 128 KiB.
+"""
 _START = "`preflight init` writes a plan to start from"
 _MOST_MISTAKES = 20
 _AT_LINE = re.compile(r"\s*\(at line (\d+), column (\d+)\)$")
@@ -56,26 +59,31 @@ def decode_plan(text: str, *, where: str) -> Plan:
 
 
 def plan_to_builtins(plan: Plan) -> dict[str, Any]:
-    """The plan for a record: defaults left out, secrets in variables and paths taken out.
+    """The plan for a record: defaults left out, secrets and the home folder taken out of each text.
 
-    Each table and key stands as in the file, so that it reads as a plan again.
+    Each table and key stands as in the file, so that a plan without secrets reads as one again. The
+    reference stays as the seller wrote it, as it is what the seller knows the order by.
     """
-    tables: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(plan))
-    software = tables.get("software", {})
-    if "env" in software:
-        env = software["env"]
-        software["env"] = {name: redact_value(name, value) for name, value in env.items()}
-    for name in ("checkpoint", "data"):
-        if "path" in tables.get(name, {}):
-            tables[name]["path"] = redact_text(tables[name]["path"])
+    whole: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(plan))
+    tables: dict[str, Any] = redact_facts(whole)
+    if plan.order.reference is not None:
+        tables["order"]["reference"] = plan.order.reference
+    if plan.software.env:
+        env = plan.software.env
+        tables["software"]["env"] = {
+            redact_text(name): redact_value(name, value) for name, value in env.items()
+        }
     limits = tables.pop("limits", {})
-    limits.update(limits.pop("floors", {}))
+    floors = limits.pop("floors", {})
+    limits.update({redact_text(name): floor for name, floor in floors.items()})
     tables["limits"] = limits
     return {name: tables[name] for name in Plan.__struct_fields__ if tables.get(name)}
 
 
 def order_of(plan: Plan, *, reference: str | None) -> records.Order:
-    """What was bought; ``reference`` is that of ``--order``, and None without one.
+    """What was bought, without secrets; ``reference`` is that of ``--order``, None without one.
+
+    The reference alone stays as it was written.
 
     Raises PlanError where the flag and the plan name two references, as one of the two would
     otherwise file the run under an order it does not belong to.
@@ -90,8 +98,8 @@ def order_of(plan: Plan, *, reference: str | None) -> records.Order:
         )
     return records.Order(
         reference=flag if flag is not None else order.reference,
-        provider=order.provider,
-        product=order.gpu,
+        provider=None if order.provider is None else redact_text(order.provider),
+        product=None if order.gpu is None else redact_text(order.gpu),
         gpus=order.gpus,
         nodes=order.nodes,
         memory_GB=order.memory_GB,
@@ -154,8 +162,8 @@ def _bytes_of(path: Path, where: str) -> bytes:
         mend = "give a file that this user may read"
         raise PlanError(f"the file cannot be read ({reason})", where=where, mend=mend) from error
     if len(data) > LARGEST_PLAN:
-        mend = "accepted: a TOML file of at most 1 MiB"
-        raise PlanError("the file is larger than 1 MiB, so it is no plan", where=where, mend=mend)
+        mend = "accepted: a TOML file of at most 64 KiB"
+        raise PlanError("the file is larger than 64 KiB, so it is no plan", where=where, mend=mend)
     return data
 
 

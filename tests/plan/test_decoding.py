@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 
 from preflight.errors import PlanError, UsageError
@@ -195,6 +196,44 @@ def test_the_plan_for_a_record_holds_no_secret_and_no_home(monkeypatch: pytest.M
         "checkpoint": {"path": "~/c"},
         "data": {"path": "~/d"},
     }
+
+
+SECRET = "hf_" + "Ab3dEf9hIj" * 3
+SECRETS = f"""
+[order]
+reference = "https://u:REF@prov"
+provider = "https://u:HIDDEN@prov"
+gpu = "{SECRET}"
+[software]
+extensions = [{{import = "{SECRET}", distribution = "{SECRET}"}}]
+frameworks = ["{SECRET}"]
+compile_backend = "{SECRET}"
+env = {{ {SECRET} = "1", API_KEY = "HIDDEN", ADDRESS = "https://u:HIDDEN@x" }}
+[model]
+optimizer = "sk-{SECRET.lower().replace("_", "")}"
+[checkpoint]
+path = "/a?token=HIDDEN"
+[data]
+path = "/b?sig=HIDDEN"
+[limits]
+{SECRET} = 1
+"""
+
+
+def test_no_text_of_a_plan_brings_a_secret_into_the_record() -> None:
+    """Every text is redacted wherever it stands, names of variables and floors included."""
+    plan = decode_plan(SECRETS, where="plan.toml")
+    kept = json.dumps([plan_to_builtins(plan), msgspec.to_builtins(order_of(plan, reference=None))])
+    for secret in ("HIDDEN", SECRET, SECRET.lower().replace("_", "")):
+        assert secret not in kept
+    assert kept.count("https://<redacted>@prov") == 2
+
+
+def test_the_reference_stays_as_the_seller_wrote_it() -> None:
+    """In the plan and in the order alike, whatever it looks like."""
+    plan = decode_plan(SECRETS, where="plan.toml")
+    assert plan_to_builtins(plan)["order"]["reference"] == "https://u:REF@prov"
+    assert order_of(plan, reference=None).reference == "https://u:REF@prov"
 
 
 def test_the_order_is_that_of_the_plan() -> None:

@@ -59,6 +59,7 @@ MISTAKES: list[tuple[str, str, str, str]] = [
         "unknown key; did you mean memory_GB?",
         "reference,",
     ),
+    ("[order]\ngpsu = 1", "2: order.gpsu", "did you mean gpus?", "accepted in [order]"),
     ("[order]\nGPUS = 1", "2: order.GPUS", "did you mean gpus?", "accepted in [order]"),
     ("[order]\nheads = 1", "2: order.heads", "did you mean model.heads?", "accepted in [order]"),
     ("[order]\nzzzzzz = 1", "2: order.zzzzzz", "unknown key", "accepted in [order]"),
@@ -297,13 +298,14 @@ def test_a_byte_order_mark_and_windows_lines_are_read(tmp_path: Path) -> None:
     assert caught.value.where == f"{path}:3: order.gpus"
 
 
-def test_a_file_above_a_mebibyte_is_refused(tmp_path: Path) -> None:
+def test_a_file_above_64_kibibytes_is_refused(tmp_path: Path) -> None:
     """A wrong file is not read to its end; one of exactly the size is a plan."""
+    assert LARGEST_PLAN == 64 * 1024
     path = tmp_path / "plan.toml"
     path.write_bytes(b"#" * LARGEST_PLAN)
     assert load_plan(path) == Plan()
     path.write_bytes(b"#" * (LARGEST_PLAN + 1))
-    with pytest.raises(PlanError, match="larger than 1 MiB"):
+    with pytest.raises(PlanError, match="larger than 64 KiB"):
         load_plan(path)
 
 
