@@ -7,7 +7,7 @@ from rich.text import Text
 
 from preflight.progress import STYLES
 from preflight.records import Record
-from preflight.rendering.text import Line, summary
+from preflight.rendering.text import NARROWEST, WIDTH, Line, summary
 
 _STYLES: dict[str, str] = {
     **{str(status): style for status, style in STYLES.items()},
@@ -20,9 +20,14 @@ _STYLES: dict[str, str] = {
 }
 
 
-def print_summary(record: Record, report: str, console: Console) -> None:
-    """One screen: stages, verdict, first problem with its action, where the report lies."""
-    for line in summary(record, report=report):
+def print_summary(record: Record, report: str, console: Console, trouble: str = "") -> None:
+    """One screen: stages, verdict, first problem with its action, where the report lies.
+
+    Lines are as wide as the terminal, from 60 to 100 columns; in a file or pipe they have 100.
+    ``trouble`` says what kept outputs from being written, and ``report`` is empty without one.
+    """
+    width = min(max(console.width, NARROWEST), WIDTH) if console.is_terminal else WIDTH
+    for line in summary(record, report=report, trouble=trouble, width=width):
         console.print(_styled(line), soft_wrap=True)
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,10 +26,17 @@ from preflight.rendering.findings import (
 from preflight.rendering.quantities import SPACE
 
 WIDTH = 100
+NARROWEST = 60
+"""Columns below which the columns of a stage's line have no room."""
 HEIGHT = 24
 
 _MOST_STAGES = 13
 _MOST_MARKS = 16
+_INDENT = 12
+"""Columns before the text of a labelled line."""
+_OF_CPP = re.compile(r"frame #\d+|Exception raised from |<omitting python frames>")
+"""How the lines of a C++ stack begin that torch puts below its message."""
+_LAST_REMARK = re.compile(r" \([^()]*\)$")
 
 
 @dataclass(frozen=True)
@@ -52,24 +60,30 @@ def plain(lines: Sequence[Line]) -> str:
     return "".join("".join(piece.text for piece in line).rstrip() + "\n" for line in lines)
 
 
-def summary(record: Record, *, report: str = "") -> tuple[Line, ...]:
-    """The summary in styled pieces.
+def summary(
+    record: Record, *, report: str = "", trouble: str = "", width: int = WIDTH
+) -> tuple[Line, ...]:
+    """The summary in styled pieces, in lines of at most ``width`` columns, 60 or more.
 
-    ``report`` is the path of the report, shown whole whatever its length, as it is to be copied.
+    ``report`` is the path of the report, shown whole whatever its length, as it is to be copied;
+    ``trouble`` says what kept outputs from being written.
     """
-    lines = [_header(record), *_stages(record), (), *_verdict(record)]
+    width = max(width, NARROWEST)
+    lines = [_header(record, width), *_stages(record, width), (), *_verdict(record, width)]
+    room = HEIGHT - len(lines) - bool(report)
+    lines += _labelled("trouble", " ".join(trouble.split()), width, most=2 if room > 1 else 1)
     if report:
         lines.append((Piece("  report    ", "dim"), Piece(one_line(report))))
     return tuple(lines)
 
 
-def stage_lines(record: Record) -> tuple[Line, ...]:
+def stage_lines(record: Record, *, width: int = WIDTH) -> tuple[Line, ...]:
     """One line a stage, for a progress display that prints them as they come."""
-    marks = _marks_width(record)
-    return tuple(_stage(record, row, marks) for row in stage_rows(record))
+    marks, width = _marks_width(record), max(width, NARROWEST)
+    return tuple(_stage(record, row, marks, width) for row in stage_rows(record))
 
 
-def _header(record: Record) -> Line:
+def _header(record: Record, width: int) -> Line:
     run = record.run
     parts = [
         f"preflight {clip(run.tool_version, 20)}",
@@ -77,11 +91,13 @@ def _header(record: Record) -> Line:
         clip(wording.devices_in_short(record), 32),
         run.level,
     ]
-    note = wording.flags(run)
+    # The note stays whole where the rest is cut: without it a rehearsal looks like a run.
+    note = clip(wording.flags(run), 36)
+    note = f"   {note}" if note else ""
     clock = _clock(run.duration_s)
-    room = WIDTH - columns(clock) - 3
-    left = clip("   ".join([*parts, clip(note, 36)] if note else parts), room)
-    gap = " " * (WIDTH - columns(left) - columns(clock))
+    room = width - columns(clock) - 3
+    left = clip("   ".join(parts), room - columns(note)) + note
+    gap = " " * (width - columns(left) - columns(clock))
     return (Piece(left, "strong"), Piece(gap), Piece(clock, "dim"))
 
 
@@ -93,8 +109,8 @@ def _clock(seconds: float | None) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes:02d}:{rest:02d}"
 
 
-def _stages(record: Record) -> list[Line]:
-    lines = list(stage_lines(record))
+def _stages(record: Record, width: int) -> list[Line]:
+    lines = list(stage_lines(record, width=width))
     if len(lines) <= _MOST_STAGES:
         return lines
     left = len(lines) - _MOST_STAGES + 1
@@ -106,8 +122,8 @@ def _marks_width(record: Record) -> int:
     return 0 if count < 2 else min(count, _MOST_MARKS)
 
 
-def _stage(record: Record, row: StageRow, marks: int) -> Line:
-    seconds = "" if row.duration_s is None else f"{row.duration_s:.1f} s"
+def _stage(record: Record, row: StageRow, marks: int, width: int) -> Line:
+    seconds = "" if row.duration_s is None else clip(f"{row.duration_s:.1f} s", 10)
     head = [
         Piece(f"  {_padded(row.name, 11)}"),
         Piece(_padded(wording.SHORT[row.status], 6), row.status),
@@ -115,9 +131,9 @@ def _stage(record: Record, row: StageRow, marks: int) -> Line:
     if marks:
         head.append(Piece(f"{_marks(record, row):<{marks}}  ", row.status))
     used = sum(columns(piece.text) for piece in head)
-    room = WIDTH - used - 11
+    room = width - used - 11
     fact = clip(_fact(record, row), room)
-    gap = " " * (WIDTH - used - columns(fact) - len(seconds))
+    gap = " " * (width - used - columns(fact) - len(seconds))
     style = "" if row.status in ("fail", "error", "warn") else "dim"
     return (*head, Piece(fact, style), Piece(gap), Piece(seconds, "dim"))
 
@@ -154,43 +170,47 @@ def _fact(record: Record, row: StageRow) -> str:
     return f"{where}: {reason}"
 
 
-def _verdict(record: Record) -> list[Line]:
+def _verdict(record: Record, width: int) -> list[Line]:
     word = wording.WORDS[record.verdict.word]
     tone = wording.TONES[record.verdict.word]
     sentence = wording.verdict_sentences(record)[0]
-    first, *rest = _wrapped(sentence, WIDTH - len(word) - 3, WIDTH - 12, most=2)
+    first, *rest = _wrapped(sentence, width - len(word) - 3, width - _INDENT, most=2)
     lines: list[Line] = [(Piece(word, tone), Piece(f"   {first}", "strong"))]
     lines += [(Piece(f"            {line}", "strong"),) for line in rest]
     found = problems(record)
     if found:
-        lines += _labelled("do", found[0].check.action, most=3)
-        lines += _labelled("because", _because(found[0].check, sentence), most=1)
-        lines += _labelled("also", _also(found[1:]), most=1)
+        lines += _labelled("do", found[0].check.action, width, most=3)
+        lines += _labelled("because", _because(found[0].check, sentence), width, most=1)
+        lines += _labelled("also", _also(found[1:], width - _INDENT), width, most=1)
     return lines
 
 
 def _because(check: Check, sentence: str) -> str:
-    """The reason where the verdict does not tell it already, else the last line of evidence."""
-    if check.reason and check.reason not in sentence:
+    """The reason, else the last line of evidence; empty where the verdict says the same already."""
+    said = " ".join(sentence.split())
+    if check.reason and " ".join(check.reason.split()) not in said:
         return check.reason
-    lines = [line.strip() for line in check.evidence[-4000:].splitlines() if line.strip()]
-    return lines[-1] if lines else ""
+    lines = [line.strip() for line in check.evidence[-20_000:].splitlines()]
+    told = [line for line in lines if line and not _OF_CPP.match(line)]
+    if not told:
+        return ""
+    core = _LAST_REMARK.sub("", " ".join(told[-1].split()))
+    return "" if core in said else told[-1]
 
 
-def _also(others: Sequence[Problem]) -> str:
+def _also(others: Sequence[Problem], width: int) -> str:
     if not others:
         return ""
     check = others[0].check
     where = f" on {others[0].where}" if others[0].where else ""
     more = f" (and {len(others) - 1} more)" if len(others) > 1 else ""
-    room = WIDTH - 12 - len(more)
-    return clip(f"{check.id}{where}: {reason_of(check)}", room) + more
+    return clip(f"{check.id}{where}: {reason_of(check)}", width - len(more)) + more
 
 
-def _labelled(label: str, text: str, *, most: int) -> list[Line]:
+def _labelled(label: str, text: str, width: int, *, most: int) -> list[Line]:
     if not text.strip():
         return []
-    first, *rest = _wrapped(text, WIDTH - 12, WIDTH - 12, most=most)
+    first, *rest = _wrapped(text, width - _INDENT, width - _INDENT, most=most)
     lines: list[Line] = [(Piece(f"  {label:<10}", "dim"), Piece(first))]
     return lines + [(Piece(f"            {line}"),) for line in rest]
 

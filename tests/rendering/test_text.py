@@ -29,6 +29,75 @@ def test_the_summary_fits_a_screen() -> None:
         assert max(map(escaping.columns, lines)) <= text.WIDTH
 
 
+@pytest.mark.parametrize("width", [60, 61, 79, 99])
+def test_the_summary_fits_a_narrow_terminal(width: int) -> None:
+    """No line is wider than the terminal, whatever the record, and it stays one screen."""
+    for record in every_record():
+        lines = text.plain(
+            text.summary(record, report="out/report.html", trouble="no space " * 50, width=width)
+        ).splitlines()
+        assert len(lines) <= text.HEIGHT
+        assert max(map(escaping.columns, lines)) <= width
+        for line in text.stage_lines(record, width=width):
+            assert escaping.columns("".join(piece.text for piece in line)) <= width
+
+
+def test_a_stage_of_absurd_length_keeps_to_its_line() -> None:
+    """A time that no run can have takes no more room than others."""
+    record = sample.record((sample.check("kernel.x", reason="y" * 400, duration_s=1e60),))
+    assert max(map(len, text.render(record).splitlines())) <= text.WIDTH
+
+
+def because_of(reason: str, evidence: str) -> list[str]:
+    """The lines of a summary that give the cause of a failure."""
+    check = sample.check("import.torch", status="fail", reason=reason, evidence=evidence)
+    lines = text.render(sample.record((check,))).splitlines()
+    return [line.removeprefix("  because   ") for line in lines if line.startswith("  because")]
+
+
+CPP = """RuntimeError: CUDA error: an illegal memory access was encountered
+Exception raised from c10_cuda_check_implementation at CUDAException.cpp:43 (most recent call first)
+frame #0: c10::Error::Error(c10::SourceLocation, std::string) + 0x98 (0x7f in libc10.so)
+<omitting python frames>
+frame #41: __libc_start_main + 0x80 (0x7f in /lib/libc.so.6)
+frame #42: _start + 0x25 (0x55 in /usr/bin/python3)
+"""
+
+
+def test_frames_of_a_cpp_stack_are_no_cause() -> None:
+    """The message above them is, where the verdict does not say it already."""
+    message = CPP.splitlines()[0]
+    assert because_of("the probe died (SIGABRT)", CPP) == [message]
+    assert because_of("", CPP) == [message]
+    assert because_of(message, CPP) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "evidence"),
+    [
+        ("ModuleNotFoundError: No module named 'torch' (in import torch)", ""),
+        ("ModuleNotFoundError: No module named 'torch'", " (in import torch)"),
+        ("ModuleNotFoundError:  No module named 'torch'", ""),
+    ],
+)
+def test_the_cause_is_not_told_twice(reason: str, evidence: str) -> None:
+    """A last line that the verdict holds, but for a remark in brackets, is left out."""
+    line = f"ModuleNotFoundError: No module named 'torch'{evidence}"
+    assert because_of(reason, f"Traceback\n{line}\n") == []
+
+
+def test_trouble_stands_before_the_report() -> None:
+    """What kept outputs from being written is one of the last lines, mends included."""
+    trouble = "out/report.html: cannot be written: No space left\n  free space there"
+    lines = text.plain(text.summary(sample.passing(), report="out", trouble=trouble)).splitlines()
+    assert lines[-2:] == [
+        "  trouble   out/report.html: cannot be written: No space left free space there",
+        "  report    out",
+    ]
+    alone = text.plain(text.summary(sample.passing(), trouble=trouble))
+    assert "  trouble" in alone and "  report" not in alone
+
+
 def test_no_control_character_reaches_the_terminal() -> None:
     """Escape sequences, NUL and overrides of direction are shown, not sent."""
     shown = text.render(extremes.hostile())
@@ -66,6 +135,7 @@ def test_the_report_path_is_whole() -> None:
 def test_the_header_says_what_is_not_ordinary(record: Record, words: str) -> None:
     """A rehearsal, a simulation, an injected fault and an early end stand in the first line."""
     assert words in text.render(record).splitlines()[0]
+    assert words in text.plain(text.summary(record, width=text.NARROWEST)).splitlines()[0]
 
 
 def test_pieces_carry_styles_for_the_command() -> None:
