@@ -13,6 +13,9 @@ CHECK = "compile.steady"
 FIRST_CALLS = ("first call, cold", "first call, warm cache")
 STEPS = ("eager step", "compiled step")
 GAIN, PAYBACK = "gain", "steps to pay back"
+NOISY = "too noisy to tell"
+MOST_SPREAD = 2.0
+"""Factor between 10th and 90th percentile above which the medians of two steps say nothing."""
 
 WIDTH, BAR_ROOM, ROW = 400, 310, 40
 
@@ -51,6 +54,8 @@ class Compilation:
     charts: tuple[BarChart, ...]
     gain: str
     """What it gains and when it is paid back, in a sentence or two; empty where not told."""
+    doubt: str
+    """Why that cannot be told, in place of ``gain``; empty where it can."""
     samples: str
     """Samples behind the steady steps; empty where not told."""
     head: tuple[str, ...]
@@ -75,11 +80,12 @@ def compilation(record: Record) -> Compilation | None:
             )
             if chart is not None
         ),
-        gain=_gain(first),
+        gain="" if _noisy(first) else _gain(first),
+        doubt=_doubt(first),
         samples=_samples(first),
         head=("device", *names),
         rows=tuple(
-            (place(record, check) or check.node or "", *(_told(_named(check, n)) for n in names))
+            (place(record, check) or check.node or "", *(_cell(check, n) for n in names))
             for check in checks
         ),
     )
@@ -97,6 +103,21 @@ def _seconds(check: Check, name: str) -> float | None:
     measurement = _named(check, name)
     value = measurement.value if measurement else None
     return value if value is not None and math.isfinite(value) and value >= 0 else None
+
+
+def _noisy(check: Check) -> list[str]:
+    """The steps whose times are spread so far that their medians cannot be compared."""
+    return [name for name in STEPS if _is_spread(_named(check, name))]
+
+
+def _is_spread(step: Measurement | None) -> bool:
+    if step is None or step.p10 is None or step.p90 is None:
+        return False
+    return step.p90 > MOST_SPREAD * max(step.p10, 0.0)
+
+
+def _cell(check: Check, name: str) -> str:
+    return NOISY if name in (GAIN, PAYBACK) and _noisy(check) else _told(_named(check, name))
 
 
 def _told(measurement: Measurement | None) -> str:
@@ -145,6 +166,17 @@ def _gain(check: Check) -> str:
     elif payback is not None:
         found.append(f"Compiling is paid back after {number(payback.value)} steps.")
     return " ".join(found)
+
+
+def _doubt(check: Check) -> str:
+    noisy = _noisy(check)
+    if not noisy:
+        return ""
+    times = "both steps'" if len(noisy) > 1 else f"the {noisy[0]}'s"
+    return (
+        f"What compiling gains is {NOISY}: {times} times span more than a factor of"
+        f" {number(MOST_SPREAD, strip=True)} between the 10th and the 90th percentile."
+    )
 
 
 def _samples(check: Check) -> str:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from preflight.records import Matrix, Series
-from preflight.rendering import axes
+from preflight.records import Matrix, Record, Series
+from preflight.rendering import axes, report_html
 from preflight.rendering.compilation import compilation
 from preflight.rendering.curves import line_charts
 from preflight.rendering.heatmaps import heat_maps
@@ -108,6 +108,36 @@ def test_what_never_pays_says_so() -> None:
     assert section is not None
     assert "never paid back" in section.gain
     assert section.rows[0][-1] == "never"
+
+
+def noisy(**spread: float | None) -> Record:
+    """A record whose eager step has another spread."""
+    check = sample.compile_check("gpu0")
+    steps = tuple(
+        sample.replace(m, **spread) if m.name == "eager step" else m for m in check.measurements
+    )
+    return sample.record((sample.replace(check, measurements=steps),))
+
+
+@pytest.mark.parametrize("spread", [{"p10": 0.004, "p90": 0.0081}, {"p10": 0.0, "p90": 0.01}])
+def test_noise_is_told_in_place_of_a_gain(spread: dict[str, float]) -> None:
+    """Where a step's times span more than a factor of 2, no gain and no payback is claimed."""
+    section = compilation(noisy(**spread))
+    assert section is not None
+    assert section.gain == ""
+    assert section.doubt.startswith("What compiling gains is too noisy to tell: the eager step's")
+    assert section.rows[0][-2:] == ("too noisy to tell", "too noisy to tell")
+    html = report_html.render(noisy(**spread))
+    assert "too noisy to tell: the eager step" in html
+    assert "times as fast" not in html and "paid back after" not in html
+
+
+def test_a_factor_of_two_is_no_noise() -> None:
+    """Up to a factor of 2, and where no spread was told, the gain stands in bold."""
+    for spread in ({"p10": 0.0045, "p90": 0.009}, {"p10": None, "p90": None}):
+        section = compilation(noisy(**spread))
+        assert section is not None and section.doubt == ""
+        assert "times as fast" in section.gain
 
 
 def test_a_record_without_compilation_has_no_section() -> None:
