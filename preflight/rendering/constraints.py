@@ -19,6 +19,7 @@ from preflight.rendering.quantities import SPACE
 # pip looks for a coding line in the first two lines only (PEP 263): these are ours, so that no text
 # of the record can name another encoding.
 _HEAD = "# Versions that preflight found and tested.\n# -*- coding: utf-8 -*-"
+_EMPTY_HEAD = "# Nothing was read of the environment: no version is known.\n# -*- coding: utf-8 -*-"
 
 _GOOD: frozenset[Word] = frozenset(("READY", "READY_WITH_WARNINGS", "REHEARSED"))
 _INDEX = "https://download.pytorch.org/whl/"
@@ -82,6 +83,8 @@ def _header(record: Record) -> str:
         f"tested   {', '.join(stages) or 'nothing passed'}",
         *wording.notices(record.run),
     ]
+    if not record.versions.packages:
+        return "\n".join([_EMPTY_HEAD, *map(_comment, facts)])
     if record.verdict.word not in _GOOD:
         facts.append("These versions did not pass: keep them as evidence, do not install them.")
     return "\n".join([_HEAD, *map(_comment, facts)])

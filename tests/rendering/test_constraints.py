@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
@@ -22,7 +23,11 @@ def test_the_file_is_as_frozen(name: str) -> None:
 
 def with_packages(packages: dict[str, Package]) -> Record:
     """The passing record with other packages."""
-    record = sample.passing()
+    return replace_packages(sample.passing(), packages)
+
+
+def replace_packages(record: Record, packages: dict[str, Package]) -> Record:
+    """A record with other packages."""
     return sample.replace(record, versions=sample.replace(record.versions, packages=packages))
 
 
@@ -75,6 +80,18 @@ def test_what_came_from_no_index_is_a_comment(origin: str) -> None:
 def test_only_a_good_verdict_gives_constraints(record: Record, name: str) -> None:
     """READY, with or without warnings, and REHEARSED give the file; the others a failed one."""
     assert constraints.file_name(record) == name
+
+
+@pytest.mark.parametrize("make", [sample.passing, sample.failing])
+def test_a_run_that_read_no_environment_says_so(make: Callable[[], Record]) -> None:
+    """Without one package the header tells why the file pins nothing, and warns of no versions."""
+    record = make()
+    text = constraints.render(replace_packages(record, {}))
+    assert text.startswith("# Nothing was read of the environment: no version is known.\n")
+    assert "found and tested" not in text
+    assert "These versions did not pass" not in text
+    assert all(line.startswith("#") for line in text.splitlines())
+    assert "Nothing was read" not in constraints.render(record)
 
 
 def test_two_spellings_of_a_name_never_contradict() -> None:
