@@ -9,7 +9,10 @@ from preflight.errors import RecordError
 from preflight.harness.journal import FILE_NAME, Journal
 from preflight.harness.sweep import survivors
 from preflight.outputs import RECORD, write_outputs
-from preflight.records import Record, decode_record
+from preflight.records import Record, Word, decode_record
+from preflight.verdict import judge
+
+_GOOD: frozenset[Word] = frozenset(("READY", "READY_WITH_WARNINGS", "REHEARSED"))
 
 
 def read_source(path: Path) -> tuple[Record, str]:
@@ -38,7 +41,24 @@ def _read(path: Path) -> Record:
         raise RecordError(
             f"cannot be read: {error.strerror}", where=str(path), mend="check its permissions"
         ) from error
-    return decode_record(data, where=str(path))
+    record = decode_record(data, where=str(path))
+    _check_verdict(record, path)
+    return record
+
+
+def _check_verdict(record: Record, path: Path) -> None:
+    """Raises RecordError where a record calls good what its checks do not.
+
+    A worse word than that of the checks stands: the plan's floors, which no record holds, may ask
+    for more.
+    """
+    stored, found = record.verdict.word, judge(record.run, record.checks).word
+    if stored in _GOOD and found not in _GOOD:
+        raise RecordError(
+            f"its verdict says {stored}, but its checks give {found}: the record was altered",
+            where=str(path),
+            mend="take the record.json that the run wrote, or run again",
+        )
 
 
 def _rebuilt(folder: Path) -> tuple[Record, str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from rendering import sample
 
 from preflight.errors import RecordError
@@ -15,8 +17,9 @@ from preflight.events import Ended, Inventory, Opened, Options, Planned, Planned
 from preflight.harness.journal import FILE_NAME, Journal
 from preflight.outputs import write_outputs
 from preflight.reading import read_source
-from preflight.records import Node, encode_record
+from preflight.records import Node, Record, Word, encode_record
 
+OLD_RECORDS = sorted((Path(__file__).parent / "data" / "records").glob("*.json"))
 OPTIONS = Options(
     python=sys.executable,
     level="quick",
@@ -60,6 +63,46 @@ def test_the_folder_of_a_run_is_read(tmp_path: Path) -> None:
     """For a folder its ``record.json`` is read."""
     write_outputs(sample.failing(), tmp_path)
     assert read_source(tmp_path) == (sample.failing(), "")
+
+
+@pytest.mark.parametrize("word", ["READY", "READY_WITH_WARNINGS", "REHEARSED"])
+@pytest.mark.parametrize("make", [sample.failing, sample.nothing_found])
+def test_a_good_word_above_bad_checks_is_refused(
+    tmp_path: Path, make: Callable[[], Record], word: Word
+) -> None:
+    """A record whose checks do not give its verdict is told as altered, with both words."""
+    record = make()
+    verdict = replace(record.verdict, word=word, exit_code=0, reasons=())
+    path = tmp_path / "record.json"
+    path.write_bytes(encode_record(replace(record, verdict=verdict)))
+    for source in (path, tmp_path):
+        with pytest.raises(RecordError, match=f"says {word}, .* give NOT_READY.*altered") as caught:
+            read_source(source)
+        assert caught.value.exit_code == 2
+        assert caught.value.where == str(path)
+
+
+def test_a_good_word_above_a_run_that_judged_nothing_is_refused(tmp_path: Path) -> None:
+    """A failure that was taken out with all else leaves nothing that speaks for a card."""
+    record = replace(sample.failing(), checks=(), verdict=sample.passing().verdict)
+    (tmp_path / "record.json").write_bytes(encode_record(record))
+    with pytest.raises(RecordError, match=r"says READY, .* give INCONCLUSIVE"):
+        read_source(tmp_path)
+
+
+def test_a_worse_word_than_the_checks_give_stands(tmp_path: Path) -> None:
+    """A verdict may rest on what the record does not hold, such as a floor never measured."""
+    record = sample.passing()
+    verdict = replace(record.verdict, word="INCONCLUSIVE", exit_code=3, reasons=("no floor",))
+    record = replace(record, verdict=verdict)
+    (tmp_path / "record.json").write_bytes(encode_record(record))
+    assert read_source(tmp_path) == (record, "")
+
+
+@pytest.mark.parametrize("path", OLD_RECORDS, ids=lambda path: path.name)
+def test_an_old_record_keeps_its_verdict(path: Path) -> None:
+    """What an earlier version wrote is not taken for altered."""
+    assert read_source(path)[1] == ""
 
 
 def test_a_killed_run_gets_its_record_and_reports(tmp_path: Path) -> None:
