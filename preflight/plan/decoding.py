@@ -28,6 +28,9 @@ LARGEST_PLAN = 64 * 1024
 
 The plan travels to the checks in one environment variable, and Linux bounds one at 128 KiB.
 """
+_LARGEST_ENCODED = 48 * 1024
+"""Bytes of a plan as JSON, which may be longer than its TOML; the variable holds it twice, as it is
+and without secrets, beside the options of the run."""
 _START = "`preflight init` writes a plan to start from"
 _MOST_MISTAKES = 20
 _AT_LINE = re.compile(r"\s*\(at line (\d+), column (\d+)\)$")
@@ -55,6 +58,9 @@ def decode_plan(text: str, *, where: str) -> Plan:
     mistakes += contradictions(plan)
     if mistakes:
         raise _mistakes_error(mistakes, key_lines(text), where)
+    if len(msgspec.json.encode(plan)) > _LARGEST_ENCODED:
+        what = "the plan holds too much: as JSON it is larger than 48 KiB"
+        raise PlanError(what, where=where, mend="shorten its lists and texts")
     return plan
 
 

@@ -179,6 +179,16 @@ def test_the_examples_are_valid_and_name_no_reference(path: Path) -> None:
     assert plan.order.gpus == int(path.name.removeprefix("plan-").partition("x")[0])
 
 
+def test_a_plan_fits_into_an_environment_variable() -> None:
+    """A plan that grows as JSON is refused where two of it would not fit into Linux' 128 KiB."""
+    text = "[software]\nextensions = [{}]"
+    extensions = decode_plan(text.format("'a'," * 3000), where="plan.toml").software.extensions
+    assert len(extensions) == 3000
+    with pytest.raises(PlanError, match="larger than 48 KiB") as caught:
+        decode_plan(text.format("'a'," * 4000), where="plan.toml")
+    assert caught.value.where == "plan.toml"
+
+
 # What is made of a plan
 
 
