@@ -7,9 +7,12 @@ import re
 import pytest
 
 from preflight.events import Inventory
-from preflight.harness import Result, Situation, exactly
+from preflight.harness import Result, Situation, at_least, exactly
 
 REHEARSAL = "a rehearsal has no cards"
+GIB = 1024**3
+SHARE_OF_MEMORY = 0.95
+SHARE_SOURCE = "95% of the advertised size, since drivers keep a little back"
 _CARD = re.compile(r"gpu\d+")
 
 
@@ -63,6 +66,26 @@ def _not_seen(inventory: Inventory) -> str:
     )
 
 
+@pytest.mark.check(id="order.memory", stage="order", deadline="10s")
+def check_memory(situation: Situation, result: Result) -> None:
+    """Every card has the memory that was bought."""
+    if situation.is_rehearsal:
+        result.skip(REHEARSAL)
+    bought_GB = situation.order.memory_GB
+    if bought_GB is None:
+        result.skip("no plan says how much memory a card has")
+    known = [(d, d.memory_GiB * GIB / 1e9) for d in situation.inventory.devices if d.memory_GiB]
+    if not known:
+        result.skip("no card, or no driver that tells its memory; driver.present speaks of that")
+    result.advise("show the seller this report: cards with less memory were delivered")
+    least, least_GB = min(known, key=lambda pair: pair[1])
+    if least_GB < SHARE_OF_MEMORY * bought_GB:
+        result.fail(f"{bought_GB:.0f} GB were bought; {least.name} has {least_GB:.0f} GB")
+    limit = at_least(SHARE_OF_MEMORY * bought_GB, SHARE_SOURCE)
+    result.measure("memory of the smallest card", least_GB, "GB", limit=limit)
+    result.note(f"{least_GB:.0f} GB")
+
+
 def _bought_here(situation: Situation, result: Result) -> int:
     """Cards bought for this node; skips where nothing says it."""
     if situation.is_rehearsal:
@@ -70,9 +93,9 @@ def _bought_here(situation: Situation, result: Result) -> int:
     gpus, nodes = situation.order.gpus, situation.order.nodes or 1
     if gpus is None:
         result.skip("no plan says how many cards were bought")
-    if nodes > 1:
-        result.skip(f"the order spans {nodes} nodes and this run sees one")
-    return gpus
+    if gpus % nodes:
+        result.skip(f"{gpus} cards do not divide by {nodes} nodes: this one's share is not known")
+    return gpus // nodes
 
 
 def _is_product(found: str, bought: str) -> bool:

@@ -8,12 +8,31 @@ from typing import Any
 import pytest
 
 from preflight.harness import Result, Situation, at_most
+from preflight.plan import Plan
 
 STEPS = {"quick": 3, "standard": 10}
 WRONG = (
     "training on several ranks is not the training of one: look at the first step and parameter in "
     "the evidence; if collective.* passes, another torch version is worth a try"
 )
+
+
+EXERCISED = frozenset({"single", "ddp", "fsdp2"})
+
+
+@pytest.mark.check(id="strategy.plan", stage="strategy", deadline="10s", required=False)
+def check_plan(plan: Plan, result: Result) -> None:
+    """The plan's layout is among those that the checks below carry out."""
+    if plan.strategy.kind is None:
+        result.skip("no plan says how the ranks share the work")
+    others = sorted(set(plan.strategy.kind.split("+")) - EXERCISED)
+    if others:
+        result.warn(
+            f"the plan trains with {plan.strategy.kind}; {', '.join(others)} is not exercised yet, "
+            "ddp and fsdp2 are",
+            "try the campaign's own first steps before you rely on it",
+        )
+    result.note(plan.strategy.kind)
 
 
 @pytest.mark.check(id="strategy.ddp", stage="strategy", deadline="180s")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import TypeVar
 
 import msgspec
@@ -17,6 +17,7 @@ from preflight.events import (
     Opened,
     Planned,
     PlannedCheck,
+    Started,
 )
 from preflight.records import Check, Device, Host, Record, Run, StageSummary, Versions
 from preflight.stages import position_of
@@ -45,7 +46,11 @@ def assemble(events: Sequence[Event], *, where: str) -> Record:
     host = inventory.host if inventory else Host(name=opened.run.id.partition("-")[2] or "unknown")
     node = inventory.nodes[0].name if inventory and inventory.nodes else host.name
     checks = _in_order(
-        [e.check for e in events if isinstance(e, Ended)], _last(events, Planned), run, node
+        [e.check for e in events if isinstance(e, Ended)],
+        _last(events, Planned),
+        {(e.id, e.device) for e in events if isinstance(e, Started)},
+        run,
+        node,
     )
     return Record(
         run=run,
@@ -57,8 +62,17 @@ def assemble(events: Sequence[Event], *, where: str) -> Record:
         versions=_versions(inventory, environment),
         stages=_summaries(checks),
         checks=checks,
-        verdict=judge(run, checks),
+        verdict=judge(run, checks, _unmeasured(opened, checks)),
     )
+
+
+def _unmeasured(opened: Opened, checks: Sequence[Check]) -> tuple[str, ...]:
+    """Floors of the plan that no measurement of a whole certifying run bears the name of."""
+    run, limits = opened.run, opened.options.plan.get("limits", {})
+    if run.mode != "certify" or run.selected or limits.get("performance") == "record":
+        return ()
+    measured = {measurement.name for check in checks for measurement in check.measurements}
+    return tuple(n for n in limits if n != "performance" and n not in measured)
 
 
 def _last(events: Iterable[Event], kind: type[_E]) -> _E | None:
@@ -94,16 +108,20 @@ def _versions(inventory: Inventory | None, environment: Environment | None) -> V
 
 
 _ENDINGS = {
-    "SIGINT": "the run was interrupted before this check had run",
-    "SIGTERM": "the run was terminated before this check had run",
-    "SIGHUP": "the terminal went away before this check had run",
-    "deadline": "the deadline of the whole run passed before this check had run",
-    "killed": "the run was killed before this check had a result",
+    "SIGINT": "the run was interrupted",
+    "SIGTERM": "the run was terminated",
+    "SIGHUP": "the terminal went away",
+    "deadline": "the deadline of the whole run passed",
+    "killed": "the run was killed",
 }
 
 
 def _in_order(
-    checks: Sequence[Check], planned: Planned | None, run: Run, node: str
+    checks: Sequence[Check],
+    planned: Planned | None,
+    started: Set[tuple[str, str | None]],
+    run: Run,
+    node: str,
 ) -> tuple[Check, ...]:
     """Results in path order, with an ``error`` for each planned check that has none.
 
@@ -114,13 +132,18 @@ def _in_order(
         found.setdefault((check.id, check.device), check)
     rows = planned.checks if planned else ()
     expected = {(row.id, row.device): row for row in rows}
-    ordered = [found.get(key) or _missing(row, run, node) for key, row in expected.items()]
+    ordered = [
+        found.get(key) or _missing(row, run, node, was_running=key in started)
+        for key, row in expected.items()
+    ]
     ordered += [check for key, check in found.items() if key not in expected]
     return tuple(sorted(ordered, key=lambda check: position_of(check.stage)))
 
 
-def _missing(row: PlannedCheck, run: Run, node: str) -> Check:
-    reason = _ENDINGS.get(run.interrupted or "", "it was planned and left no result")
+def _missing(row: PlannedCheck, run: Run, node: str, *, was_running: bool) -> Check:
+    ending = _ENDINGS.get(run.interrupted or "")
+    when = "while this check ran" if was_running else "before this check had run"
+    reason = f"{ending} {when}" if ending else "it was planned and left no result"
     return Check(
         id=row.id,
         stage=row.stage,

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from preflight import __version__
+
+if TYPE_CHECKING:
+    from preflight.engine import Outcome
 
 FORMATS = ("html", "text", "markdown", "junit", "ctrf", "json", "constraints")
 
@@ -92,25 +97,38 @@ def program() -> None:
 @click.pass_context
 def run(ctx: click.Context, /, as_json: bool, **flags: Any) -> None:
     """Run the path and leave a record and a report."""
-    from rich.console import Console
-
     from preflight import engine
     from preflight.progress import Progress
-    from preflight.records import encode_record
     from preflight.request import build_request
-    from preflight.summary import print_summary
+    from preflight.terminal import open_terminal
 
     request = build_request(argv=["preflight", *sys.argv[1:]], **flags)
-    errors = Console(stderr=True, highlight=False)
-    with Progress(errors) as progress:
+    with Progress(open_terminal(errors=True)) as progress:
         outcome = engine.run(request, progress.watch)
-    report = str(outcome.report or outcome.folder)
-    print_summary(outcome.record, report, Console(stderr=as_json, highlight=False))
-    if as_json:
-        click.echo(encode_record(outcome.record).decode(), nl=False)
-    if outcome.trouble is not None:
-        click.echo(f"preflight: {outcome.trouble}", err=True)
-    ctx.exit(outcome.exit_code)
+    written = _show(outcome, as_json)
+    ctx.exit(outcome.exit_code if written or not as_json else 4)
+
+
+def _show(outcome: Outcome, as_json: bool) -> bool:
+    """Print summary and record; whether they could be printed.
+
+    The run has its exit code whoever reads: a pipe that ends early is no word on the machine.
+    """
+    from preflight.records import encode_record
+    from preflight.summary import print_summary
+    from preflight.terminal import open_terminal
+
+    report = str(outcome.report or "")
+    trouble = str(outcome.trouble or "")
+    try:
+        print_summary(outcome.record, report, open_terminal(errors=as_json), trouble)
+        if as_json:
+            click.echo(encode_record(outcome.record).decode(), nl=False)
+        sys.stdout.flush()
+    except OSError:
+        _replace_stream(1)
+        return False
+    return True
 
 
 @program.command("list")
@@ -193,10 +211,38 @@ def completion(shell: str) -> None:
     click.echo(kind(program, {}, "preflight", "_PREFLIGHT_COMPLETE").source())
 
 
+def _replace_stream(number: int) -> None:
+    """Put /dev/null in the place of standard input, output or error."""
+    null = os.open(os.devnull, os.O_RDWR)
+    if null != number:
+        os.dup2(null, number)
+        os.close(null)
+
+
+def _open_streams() -> None:
+    """Give /dev/null to a standard stream that is closed, before another file takes its number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            _replace_stream(number)
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("r" if number == 0 else "w"))  # noqa: SIM115
+
+
 def main() -> None:
     """Entry point; an unexpected error is ours: exit code 4, with what to send us."""
+    _open_streams()
     try:
-        program(prog_name="preflight")
+        code = program(prog_name="preflight", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        code = 128 + signal.SIGINT
+    except BrokenPipeError:
+        _replace_stream(1)
+        code = 128 + signal.SIGPIPE
     except Exception:  # noqa: BLE001 - the last resort of the program
         import traceback
 
@@ -206,4 +252,5 @@ def main() -> None:
             "lines above with the command line that led to them.",
             err=True,
         )
-        sys.exit(4)
+        code = 4
+    sys.exit(code if isinstance(code, int) else 0)

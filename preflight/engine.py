@@ -23,6 +23,7 @@ from preflight.harness.journal import Journal, read_journal
 from preflight.harness.phases import PhaseRunner
 from preflight.harness.situation import HANDED_VARIABLE, Handed
 from preflight.harness.sweep import RUN_VARIABLE, sweep
+from preflight.injection import refuse_misplaced
 from preflight.outputs import write_outputs
 from preflight.plan import Plan
 from preflight.records import Order, Record, Run
@@ -103,6 +104,11 @@ def _supervised(
                 shutil.rmtree(folder, ignore_errors=True)
                 raise
             trouble = error
+        except OSError as error:
+            trouble = PreflightError(
+                f"a process cannot be started: {error.strerror}",
+                mend="look at the limits of processes, open files and memory (ulimit -a)",
+            )
         finally:
             _ignore_signals()  # until _signals gives the old handlers back
             sweep(folder)
@@ -123,7 +129,11 @@ def _run_phases(
 
     watch(())
     variables = {RUN_VARIABLE: str(folder)}
-    journal.append(look_at_machine(request.options.accelerator, run_variables=variables))
+    inventory = look_at_machine(request.options.accelerator, run_variables=variables)
+    journal.append(inventory)
+    names = [device.name for device in inventory.devices]
+    ranks = request.options.ranks if request.options.mode == "rehearse" else len(names)
+    refuse_misplaced(request.options.injections, names, ranks)
     handed = Handed(options=request.options, plan=request.plan)
     private = {HANDED_VARIABLE: msgspec.json.encode(handed).decode()}
     PhaseRunner(folder, bounded, private).run()

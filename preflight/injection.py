@@ -70,6 +70,21 @@ def read_injections(texts: Iterable[str], selected: Sequence[str]) -> tuple[Inje
     return tuple(_read(text, selected) for text in texts)
 
 
+def refuse_misplaced(injections: Sequence[Injection], devices: Sequence[str], ranks: int) -> None:
+    """Raise UsageError for a fault at a device or rank that this machine has not."""
+    for injection in injections:
+        if injection.device is not None and devices and injection.device not in devices:
+            raise _refusal(
+                f"{injection.text!r}: there is no {injection.device}",
+                "devices are " + ", ".join(devices),
+            )
+        if injection.rank is not None and ranks and injection.rank >= ranks:
+            raise _refusal(
+                f"{injection.text!r}: there is no rank {injection.rank}",
+                f"ranks are 0 to {ranks - 1}",
+            )
+
+
 def fault_table() -> str:
     """Every fault with the stages it can strike and what it does."""
     stages = [name for name in BY_NAME if possible_faults(name)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -44,6 +45,7 @@ class Progress:
         self._ended: dict[tuple[str, str | None], Check] = {}
         self._stages: list[str] = []
         self._printed: set[str] = set()
+        self._is_gone = False
         self._live = Live(
             console=console,
             auto_refresh=False,
@@ -57,16 +59,22 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._live.stop()
+        with contextlib.suppress(OSError):
+            self._live.stop()
 
     def watch(self, events: Sequence[Event]) -> None:
         """Take new events in; called many times a second."""
         for event in events:
             self._note(event)
-        if self._console.is_terminal:
-            self._live.refresh()
-        else:
-            self._print_finished()
+        if self._is_gone:
+            return
+        try:
+            if self._console.is_terminal:
+                self._live.refresh()
+            else:
+                self._print_finished()
+        except OSError:  # the terminal, or the pipe, has ended; the run goes on
+            self._is_gone = True
 
     def _note(self, event: Event) -> None:
         if isinstance(event, Opened):

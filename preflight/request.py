@@ -54,7 +54,9 @@ def build_request(
             where="--level",
             mend="use --level standard",
         )
-    plan = load_plan(Path(plan_path)) if plan_path else Plan()
+    if plan_path == "":
+        raise UsageError("no file is named", where="--plan", mend="name one, or leave it out")
+    plan = load_plan(Path(plan_path)) if plan_path is not None else Plan()
     selected = select_stages(only, skip)
     return Request(
         options=Options(
@@ -72,7 +74,7 @@ def build_request(
             selected=selected,
             checks_folders=(str(checks_folder()), *own_checks_folders(checks)),
             plan=plan_to_builtins(plan),
-            plan_file=str(Path(plan_path).absolute()) if plan_path else None,
+            plan_file=None if plan_path is None else str(Path(plan_path).absolute()),
         ),
         plan=plan,
         order=order_of(plan, reference=check_reference(order) if order is not None else None),
@@ -84,6 +86,8 @@ def build_request(
 
 def reports_root(out: str | None) -> Path:
     """--out, else PREFLIGHT_REPORTS, else ./preflight-reports."""
+    if out == "":
+        raise UsageError("no folder is named", where="--out", mend="name one, or leave it out")
     return Path(out or os.environ.get(VARIABLE) or DEFAULT)
 
 

@@ -26,12 +26,17 @@ def worst(statuses: Iterable[Status]) -> Status:
     return max(found - {"skip"}, key=_SEVERITY.index)
 
 
-def judge(run: Run, checks: Sequence[Check]) -> Verdict:
-    """The verdict of a run over its checks; the first rule that applies decides."""
+def judge(run: Run, checks: Sequence[Check], unmeasured: Sequence[str] = ()) -> Verdict:
+    """The verdict of a run over its checks; the first rule that applies decides.
+
+    ``unmeasured`` are names of the plan's floors that no check measured: what was asked for and
+    could not be judged.
+    """
     failed = [c for c in checks if c.status == "fail" and c.required]
     if failed:
         return _verdict("NOT_READY", _grouped(failed))
     unknown = _unknowns(run, checks)
+    unknown += tuple(f"nothing measured {name!r}, a floor of the plan" for name in unmeasured)
     if unknown:
         return _verdict("INCONCLUSIVE", unknown)
     soft = [c for c in checks if c.status == "warn" or c.status in ("fail", "error")]

@@ -111,7 +111,7 @@ def test_a_run_that_was_killed() -> None:
     assert record.verdict.word == "INCONCLUSIVE"
     missing = found(record, "kernel.first", "gpu1")
     assert missing.status == "error"
-    assert missing.reason == "the run was killed before this check had a result"
+    assert missing.reason == "the run was killed before this check had run"
     assert missing.title == "Title of kernel.first"
     assert (missing.node, missing.action) == ("node-a", "run again")
 

@@ -170,7 +170,7 @@ def test_signals_have_their_handlers_back_after_a_run(tmp_path: Path) -> None:
         (check_text("x", doc=""), "a check needs a docstring"),
         (check_text("x", stage="nowhere"), "is not on the path"),
         ('@pytest.mark.check("x")\ndef check_x():\n    """X."""\n', "takes keywords only"),
-        ("# nothing\n", "no check could be collected"),
+        ("# nothing\n", "no check was found in it"),
     ],
 )
 def test_a_breach_of_the_contract_leaves_no_run(tmp_path: Path, text: str, what: str) -> None:
@@ -180,8 +180,7 @@ def test_a_breach_of_the_contract_leaves_no_run(tmp_path: Path, text: str, what:
         run_engine(tmp_path / "out", checks)
     assert what in caught.value.what
     assert caught.value.exit_code == 2
-    if what != "no check could be collected":
-        assert caught.value.where.startswith(f"{checks}/check_900_small.py:")
+    assert caught.value.where.startswith(f"{checks}/check_900_small.py")
     assert list((tmp_path / "out").glob("*/*")) == []
 
 

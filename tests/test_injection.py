@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from preflight.errors import UsageError
-from preflight.injection import FAULTS, HARMLESS, Injection, read_injections
+from preflight.injection import (
+    FAULTS,
+    HARMLESS,
+    Injection,
+    read_injections,
+    refuse_misplaced,
+)
 from preflight.probes import faults
 from preflight.stages import STAGE_NAMES
 
@@ -77,3 +83,19 @@ def test_every_fault_has_its_place_in_the_probes() -> None:
     }
     assert set(FAULTS) == waiting | {"oom", *faults._AT_ONCE}
     assert set(FAULTS) > HARMLESS
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("kernel:gpu7=raise", "there is no gpu7"), ("collective:9=rank-kill", "there is no rank 9")],
+)
+def test_a_place_that_this_machine_has_not_is_refused(text: str, words: str) -> None:
+    """A fault that struck nothing would look like a gate that does not close."""
+    with pytest.raises(UsageError, match=words):
+        refuse_misplaced([_read(text)], ["gpu0", "gpu1"], 2)
+
+
+def test_a_place_that_is_there_is_taken() -> None:
+    """Devices by their names, ranks by their numbers; a machine without cards is judged as such."""
+    refuse_misplaced([_read("kernel:gpu1=raise"), _read("collective:1=rank-kill")], ["gpu1"], 2)
+    refuse_misplaced([_read("kernel:gpu1=raise")], [], 0)

@@ -17,7 +17,7 @@ PACKAGE = Path(preflight.__file__).parent
 CHECKS = PACKAGE.parent / "checks"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "clock", "quantities", "redaction", "folders"),
+    ("errors", "clock", "terminal", "quantities", "redaction", "folders"),
     ("stages", "order_folder"),
     ("records", "injection"),
     ("verdict", "gates", "events"),

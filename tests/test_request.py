@@ -283,3 +283,11 @@ def test_the_flag_wins_over_the_variable(monkeypatch: pytest.MonkeyPatch) -> Non
     assert reports_root("here") == Path("here")
     monkeypatch.setenv("PREFLIGHT_REPORTS", "")
     assert reports_root(None) == Path("preflight-reports")
+
+
+@pytest.mark.parametrize(("flag", "name"), [("plan_path", "--plan"), ("out", "--out")])
+def test_an_empty_name_is_refused(flag: str, name: str) -> None:
+    """A variable of CI that is not set must not make a run without a plan."""
+    with pytest.raises(UsageError) as caught:
+        request(**{flag: ""})
+    assert caught.value.where == name

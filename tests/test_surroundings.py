@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from preflight.records import Check, Record, decode_record
 
 ONLY_SYSTEM = ("--only", "system")
@@ -115,3 +117,21 @@ def test_a_clock_that_is_set_back_moves_no_duration(tmp_path: Path) -> None:
     assert record.run.finished is not None and record.run.finished < record.run.started
     assert record.run.duration_s is not None and 0 < record.run.duration_s < 300
     assert all(check.duration_s is not None and check.duration_s >= 0 for check in record.checks)
+
+
+@pytest.mark.parametrize(
+    "closing", ["2>&-", "0<&- 1>&- 2>&-", ">/dev/full", "2>/dev/full", "| true"]
+)
+def test_streams_that_are_closed_change_no_exit_code(tmp_path: Path, closing: str) -> None:
+    """The run has its exit code whoever reads what it prints, and its record is whole."""
+    line = (
+        f"{sys.executable} -m preflight run --device cpu --level quick --only system,import "
+        f"--deadline 5m --out {tmp_path / 'out'} {closing}"
+    )
+    shell = ["bash", "-c", f"set -o pipefail; {line}"]
+    done = subprocess.run(shell, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    (path,) = (tmp_path / "out").glob("*/*/record.json")
+    record = decode_record(path.read_bytes(), where=str(path))
+    assert record.verdict.word == "REHEARSED"
+    assert [device.name for device in record.devices] == ["cpu"]

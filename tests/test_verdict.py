@@ -194,3 +194,10 @@ def test_a_warning_never_raises_the_exit_code_of_a_rehearsal() -> None:
 def test_the_worst_status_of_some(statuses: tuple[Status, ...], expected: Status) -> None:
     """Failures are worse than errors, these than warnings; a skip shows only where it is alone."""
     assert worst(statuses) == expected
+
+
+def test_a_floor_that_nothing_measured_is_no_ready() -> None:
+    """What the plan asked for and no check measured could not be judged, and is named."""
+    verdict = judge(run(), [PASS], ["bandwidth of everything"])
+    assert (verdict.word, verdict.exit_code) == ("INCONCLUSIVE", 3)
+    assert "bandwidth of everything" in verdict.reasons[0]

@@ -122,8 +122,8 @@ class PhaseRunner:
                 child.wait(POLL_S)
         finally:
             child.kill()
-        end = child.exit()
-        self._write_log(f"== {phase}: {end.sentence()}\n{end.output}")
+            end = child.exit()
+            self._write_log(f"== {phase}: {end.sentence()}\n{end.output}")
         self.absorb()
         if not self._planned:
             raise_uncollected(end.output)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import os
 import traceback
 from collections.abc import Generator
@@ -19,6 +21,7 @@ from preflight.harness.conclusion import conclude
 from preflight.harness.contract import MARKER, CheckSpec, read_spec, refuse_duplicates
 from preflight.harness.injecting import Injector
 from preflight.harness.journal import Journal
+from preflight.harness.outcomes import CannotLook
 from preflight.harness.result import Result
 from preflight.harness.situation import Situation, read_situation
 from preflight.harness.sweep import RUN_VARIABLE
@@ -29,6 +32,7 @@ from preflight.stages import COLLECTION, position_of
 
 PHASE_VARIABLE = "PREFLIGHT_PHASE"
 DEVICE_VARIABLE = "PREFLIGHT_DEVICE"
+PREFIX = "check_"
 NO_DEVICE = "none"
 """Stands for a device where none was found, so that the checks of devices still have results."""
 
@@ -112,6 +116,9 @@ class ChecksPlugin:
         try:
             refuse_duplicates(specs)
             _refuse_parameters(items)
+            if self._planned is None:
+                self._refuse_empty_files(items)
+                self._refuse_unknown_requirements(specs)
         except CheckContractError as error:
             self._refuse(error)
         items.sort(key=_place)
@@ -122,6 +129,51 @@ class ChecksPlugin:
         items[:] = [item for item in items if self._is_mine(item)]
         if gone:
             config.hook.pytest_deselected(items=gone)
+
+    def pytest_pycollect_makeitem(self, collector: pytest.Collector, name: str, obj: Any) -> None:
+        """A function that carries the marker and is not named like a check would vanish."""
+        marks = getattr(obj, "pytestmark", [])
+        marked = isinstance(marks, list) and any(mark.name == MARKER for mark in marks)
+        if marked and not name.startswith(PREFIX) and inspect.isfunction(obj):
+            where = f"{collector.path}:{obj.__code__.co_firstlineno}"
+            mend = f"call it {PREFIX}{name}"
+            self._refuse(
+                CheckContractError(f"{name} is no name of a check", where=where, mend=mend)
+            )
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool:
+        """Call the check; one that answers with a value means something by it that nobody reads."""
+        names = pyfuncitem._fixtureinfo.argnames
+        value = pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
+        if value is not None:
+            raise TypeError(f"it returned {value!r}; a check asserts, or speaks through result")
+        return True
+
+    def _refuse_empty_files(self, items: list[pytest.Item]) -> None:
+        """Every file of checks gives one, or has failed to be collected."""
+        files = {item.path for item in items}
+        failed = {check.id for check in self.situation.results if check.stage == COLLECTION}
+        for folder in self.situation.options.checks_folders:
+            for path in sorted(Path(folder).glob(f"{PREFIX}*.py")):
+                if path not in files and f"{COLLECTION}.{path.stem}" not in failed:
+                    raise CheckContractError(
+                        "no check was found in it",
+                        where=str(path),
+                        mend=f"a check is a function at the top of the file, named {PREFIX}...",
+                    )
+
+    def _refuse_unknown_requirements(self, specs: list[CheckSpec]) -> None:
+        """An id that the plan requires and nobody has would never be looked at."""
+        known = {spec.id for spec in specs}
+        for name in self.situation.plan.required.checks:
+            if name not in known:
+                near = difflib.get_close_matches(name, sorted(known), n=1)
+                raise CheckContractError(
+                    f"no check has the id {name!r}",
+                    where="plan: required.checks",
+                    mend=(f"did you mean {near[0]}? " if near else "") + "preflight list has all",
+                )
 
     def _spec(self, item: pytest.Item) -> CheckSpec:
         path, line, _ = item.reportinfo()
@@ -176,11 +228,9 @@ class ChecksPlugin:
         )
 
     def _is_required(self, spec: CheckSpec) -> bool:
-        """The plan's own list where it has one, else what the check says of itself."""
+        """What the check says of itself; the plan can require more, never less."""
         required = self.situation.plan.required
-        if required.stages or required.checks:
-            return spec.stage in required.stages or spec.id in required.checks
-        return spec.required
+        return spec.required or spec.stage in required.stages or spec.id in required.checks
 
     # -- running -------------------------------------------------------------------------------
 
@@ -189,7 +239,7 @@ class ChecksPlugin:
         """Say that a check begins, run it, and record how it ended."""
         spec, device = item.stash[SPEC], _device_of(item)
         started, began_s = clock.stamp(), clock.seconds()
-        item.stash[RESULT] = Result()
+        item.stash[RESULT] = Result(self._floors())
         troubles: list[BaseException] = []
         item.stash[_TROUBLES] = troubles
         item.stash[_BLOCKED] = None
@@ -229,6 +279,8 @@ class ChecksPlugin:
             pytest.skip(f"blocked by {cause}")
         alone = _device_of(item) is None and not self.situation.inventory.devices
         if alone and (spec.per_device or spec.phase == "node"):
+            if self.situation.is_rehearsal:  # there is always a CPU: its inventory has failed
+                raise CannotLook("; ".join(self.situation.inventory.looked_for))
             pytest.skip("no device was found")
 
     @pytest.hookimpl(wrapper=True)
@@ -255,6 +307,12 @@ class ChecksPlugin:
         for row in self._planned.checks:
             if row.nodeid == redact_text(crashitem):
                 self._record(lost(row, self.situation.node, "its worker process died"))
+
+    def _floors(self) -> dict[str, float]:
+        """The plan's floors, where they are to be judged: they speak of cards."""
+        limits = self.situation.plan.limits
+        judged = limits.performance == "judge" and not self.situation.is_rehearsal
+        return dict(limits.floors) if judged else {}
 
     def _record(self, check: Check) -> None:
         self.situation.results.append(check)

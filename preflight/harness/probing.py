@@ -7,6 +7,7 @@ from typing import Any
 
 from preflight import clock
 from preflight.harness.channel import Channel, Message
+from preflight.harness.children import Exit
 from preflight.harness.injecting import InjectedFault
 from preflight.harness.outcomes import (
     KILLED_ACTION,
@@ -74,7 +75,7 @@ class Probe:
             channel.close()
             end = channel.child.exit(timed_out=running)
             raise CannotLook(
-                f"the interpreter {self._python} {end.sentence()} before it answered",
+                f"the interpreter {self._python} {unanswered(end)}",
                 evidence=end.output,
                 action="check that this Python starts: " + self._python + " -c pass",
             )
@@ -123,6 +124,13 @@ def ended(channel: Channel, deadline_s: float, *, rank: int | None = None) -> Pr
         cause = f"exited with code {end.code} without a word, in {step}"
         action = SILENT_ACTION
     return ProbeFailed(cause, evidence=end.output, rank=rank, action=action)
+
+
+def unanswered(end: Exit) -> str:
+    """How an interpreter ended that was not heard of."""
+    if end.timed_out and end.died:
+        return f"did not answer within {end.duration_s:.0f} s"
+    return f"{end.sentence()} before it answered"
 
 
 def join_evidence(*texts: str) -> str:

@@ -19,7 +19,7 @@ from preflight.harness.outcomes import (
     CannotLook,
     ProbeFailed,
 )
-from preflight.harness.probing import START_DEADLINE_S, join_evidence
+from preflight.harness.probing import START_DEADLINE_S, join_evidence, unanswered
 
 LEAVE_DEADLINE_S = 5.0
 ECHO_GRACE_S = 1.0
@@ -150,7 +150,7 @@ class RankGroup:
             channel.close()
             end = channel.child.exit(timed_out=running)
             raise CannotLook(
-                f"the interpreter of rank {rank} {end.sentence()} before it answered",
+                f"the interpreter of rank {rank} {unanswered(end)}",
                 evidence=end.output,
                 action="check that this Python starts: " + self._python + " -c pass",
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NoReturn
 
 import pytest
@@ -45,7 +45,9 @@ class Result:
     Without a word the check passes, unless a measurement is outside its limit.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, floors: Mapping[str, float] | None = None) -> None:
+        """``floors`` are the plan's own, by measurement name."""
+        self._floors = dict(floors or {})
         self.status: Status = "pass"
         self.reason = ""
         self.action = ""
@@ -75,6 +77,8 @@ class Result:
 
         ``value`` is None where a probe had infinity or NaN to report.
         """
+        if limit is None and name in self._floors:
+            limit = at_least(self._floors[name], "the plan's own floor")
         finite = value is not None and math.isfinite(value)
         self.measurements.append(
             Measurement(

@@ -222,7 +222,7 @@ class Limits(Table, frozen=True, kw_only=True):
         dict[str, Floor],
         Meta(
             description="lowest value by measurement name, in the unit of the measurement",
-            examples=[{"collective.all_reduce_GBps": 400.0}],
+            examples=[{"all-reduce bus bandwidth, largest": 400.0}],
         ),
     ] = {}
 

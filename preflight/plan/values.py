@@ -40,7 +40,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 _WORD = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 _CHECK_ID = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)+")
-_MEASUREMENT = re.compile(r"[A-Za-z][A-Za-z0-9_.:/-]{0,199}")
+_MEASUREMENT = re.compile(r"[A-Za-z][^\x00-\x1f\x7f]{0,99}")
 
 ACCEPTED: dict[str, str] = {
     "order.reference": "the seller's reference, one line of 1 to 200 printable characters",

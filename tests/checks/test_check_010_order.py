@@ -75,11 +75,14 @@ def test_a_lost_card_is_named() -> None:
     ("bought", "reason"),
     [
         ({}, "no plan says how many cards were bought"),
-        ({"gpus": 16, "nodes": 2}, "the order spans 2 nodes and this run sees one"),
+        (
+            {"gpus": 9, "nodes": 2},
+            "9 cards do not divide by 2 nodes: this one's share is not known",
+        ),
     ],
 )
 def test_a_count_that_cannot_be_judged_is_skipped(bought: dict[str, Any], reason: str) -> None:
-    """Without a number, or with several nodes, there is nothing to compare."""
+    """Without a number for this node there is nothing to compare."""
     result = judged(order.check_count, situation(order=bought))
     assert (result.status, result.reason) == ("skip", reason)
 
@@ -147,3 +150,24 @@ def test_a_product_that_cannot_be_judged_is_skipped() -> None:
     assert judged(order.check_product, situation()).reason.startswith("no plan says")
     none = judged(order.check_product, situation(devices=(), order={"product": "H100"}))
     assert none.status == "skip" and "driver.present" in none.reason
+
+
+def test_a_node_is_judged_on_its_share() -> None:
+    """Sixteen cards over two nodes are eight here."""
+    result = judged(order.check_count, situation(order={"gpus": 16, "nodes": 2}))
+    assert result.measurements[0].limit is not None
+    assert result.measurements[0].limit.value == 8
+
+
+@pytest.mark.parametrize(("memory_GB", "status"), [(80, "pass"), (85, "pass"), (141, "fail")])
+def test_cards_have_the_memory_that_was_bought(memory_GB: float, status: str) -> None:
+    """A 40 GB card sold as one of 80 GB is found, whatever its name."""
+    machine = situation(devices=(card(0), card(1)), order={"memory_GB": memory_GB})
+    assert judged(order.check_memory, machine).status == status
+
+
+def test_the_card_with_too_little_memory_is_named() -> None:
+    """One odd card among equals is named with what it has."""
+    machine = situation(devices=(card(0), card(1, memory_GiB=40.0)), order={"memory_GB": 80})
+    result = judged(order.check_memory, machine)
+    assert (result.status, result.reason) == ("fail", "80 GB were bought; gpu1 has 43 GB")

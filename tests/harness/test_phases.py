@@ -372,11 +372,38 @@ def test_a_duplicate_id_is_refused_with_both_places(phases: Run, tmp_path: Path)
     assert f"{other}/check_" in caught.value.where
 
 
-@pytest.mark.parametrize("text", ["# nothing\n", "1 / 0\n"])
-def test_nothing_collected_is_an_error(phases: Run, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("# nothing\n", "no check was found in it"), ("1 / 0\n", "no check could be collected")],
+)
+def test_nothing_collected_is_an_error(phases: Run, text: str, words: str) -> None:
     """A run without a check is never a pass."""
-    with pytest.raises(CheckContractError, match="no check could be collected"):
+    with pytest.raises(CheckContractError, match=words):
         phases(text)
+
+
+def test_a_marked_function_that_is_no_check_is_refused(phases: Run) -> None:
+    """A slip of the finger in the name of a check does not make it vanish."""
+    text = check_text("good") + check_text("disk").replace("def check_", "def chek_")
+    with pytest.raises(CheckContractError, match="is no name of a check"):
+        phases(text)
+
+
+def test_a_check_that_returns_a_value_is_an_error(phases: Run) -> None:
+    """``return False`` is no assertion, and nobody reads it."""
+    found = phases(check_text("good") + check_text("answers", "return False"))
+    assert found.check("system.good").status == "pass"
+    assert found.check("system.answers").status == "error"
+    assert "returned False" in found.check("system.answers").reason
+
+
+def test_an_id_that_is_required_and_unknown_is_refused(phases: Run, tmp_path: Path) -> None:
+    """A typo in [required] would otherwise require nothing."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[required]\nchecks = ["system.god"]\n')
+    with pytest.raises(CheckContractError, match=r"no check has the id 'system\.god'") as caught:
+        phases(check_text("good"), plan_file=str(plan))
+    assert "did you mean system.good?" in caught.value.mend
 
 
 def test_two_files_of_one_name_in_two_folders(tmp_path: Path) -> None:
@@ -485,18 +512,18 @@ def test_a_skip_does_not_block(phases: Run) -> None:
         ("", {"system.a": True, "system.b": False, "order.c": True}),
         (
             '[required]\nstages = ["order"]\n',
-            {"system.a": False, "system.b": False, "order.c": True},
+            {"system.a": True, "system.b": False, "order.c": True},
         ),
         (
             '[required]\nchecks = ["system.b"]\n',
-            {"system.a": False, "system.b": True, "order.c": False},
+            {"system.a": True, "system.b": True, "order.c": True},
         ),
     ],
 )
 def test_the_plan_says_what_is_required(
     phases: Run, tmp_path: Path, table: str, required: dict[str, bool]
 ) -> None:
-    """Its own list where it has one, else what the checks say of themselves."""
+    """It adds to what the checks require of themselves, and takes nothing away."""
     plan = tmp_path / "plan.toml"
     plan.write_text(table)
     found = phases(

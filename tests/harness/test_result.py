@@ -137,3 +137,15 @@ def test_skipping_ends_the_check() -> None:
     """It is pytest's own skip, with the reason."""
     with pytest.raises(pytest.skip.Exception, match="not here"):
         Result().skip("not here")
+
+
+def test_a_floor_of_the_plan_is_a_limit() -> None:
+    """A measurement that bears the name of a floor is judged by it, unless it has a limit."""
+    result = Result({"bus": 400.0})
+    result.measure("bus", 399.0, "GB/s")
+    assert result.status == "fail"
+    limit = result.measurements[0].limit
+    assert limit is not None and limit.source == "the plan's own floor"
+    other = Result({"bus": 400.0})
+    other.measure("bus", 399.0, "GB/s", limit=at_least(300.0, "elsewhere"))
+    assert other.status == "pass"

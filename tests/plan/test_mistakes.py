@@ -142,7 +142,7 @@ MISTAKES: list[tuple[str, str, str, str]] = [
     ("[limits]\nx = -1", "2: limits.x", "-1 is not a number from 0", "floors"),
     ("[limits]\na.b = true", "2: limits.a.b", "true is not a number", "floors"),
     ("[limits]\nx = inf", "2: limits.x", "inf is not a finite number", "floors"),
-    ('[limits]\n"a b" = 1', "2: limits.'a b'", "not the name of a measurement", "floors"),
+    ('[limits]\n"9 lives" = 1', "2: limits.'9 lives'", "not the name of a measurement", "floors"),
     (
         '[required]\nstages = ["krenel"]',
         "2: required.stages[0]",
