@@ -218,7 +218,8 @@ def _signals() -> Iterator[None]:
 
     before = {one: signal.getsignal(one) for one in SIGNALS}
     for one in SIGNALS:
-        if before[one] != signal.SIG_IGN:  # nohup: the terminal may go away
+        nohup = one == signal.SIGHUP and before[one] == signal.SIG_IGN
+        if not nohup:  # a shell lets jobs in the background ignore SIGINT, which is no wish
             signal.signal(one, interrupt)
     try:
         yield

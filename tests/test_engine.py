@@ -499,3 +499,17 @@ def test_the_controller_imports_no_torch(tmp_path: Path) -> None:
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["REHEARSED", "False"]
+
+
+def test_an_interrupt_reaches_a_job_in_the_background(tmp_path: Path) -> None:
+    """A shell lets its background jobs ignore SIGINT; a run ends on it all the same."""
+    checks = write_checks(tmp_path / "checks", GOOD, SLEEP)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # children inherit it
+    try:
+        with command(tmp_path / "out", checks) as running:
+            signal.signal(signal.SIGINT, before)
+            running.wait_for('"started","id":"system.sleeps"')
+            running.signal(signal.SIGINT)
+            assert running.end()[0] == 130
+    finally:
+        signal.signal(signal.SIGINT, before)

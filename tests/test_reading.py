@@ -90,6 +90,15 @@ def test_a_good_word_above_a_run_that_judged_nothing_is_refused(tmp_path: Path) 
         read_source(tmp_path)
 
 
+def test_a_rehearsal_is_never_ready(tmp_path: Path) -> None:
+    """A record of the CPU whose word was changed to READY is told as altered."""
+    record = sample.rehearsal()
+    verdict = replace(record.verdict, word="READY", exit_code=0, reasons=())
+    (tmp_path / "record.json").write_bytes(encode_record(replace(record, verdict=verdict)))
+    with pytest.raises(RecordError, match=r"says READY, .* give REHEARSED.*altered"):
+        read_source(tmp_path)
+
+
 def test_a_worse_word_than_the_checks_give_stands(tmp_path: Path) -> None:
     """A verdict may rest on what the record does not hold, such as a floor never measured."""
     record = sample.passing()
