@@ -7,7 +7,6 @@ from typing import Any
 
 from preflight import clock
 from preflight.harness.channel import Channel, Message
-from preflight.harness.children import Exit
 from preflight.harness.injecting import InjectedFault
 from preflight.harness.outcomes import (
     KILLED_ACTION,
@@ -69,16 +68,7 @@ class Probe:
 
     def _start(self) -> Channel:
         channel = Channel(self._python, self._environment)
-        message = channel.await_message(clock.seconds() + START_DEADLINE_S)
-        if message is None or message["event"] != "ready":
-            running = channel.child.is_running()
-            channel.close()
-            end = channel.child.exit(timed_out=running)
-            raise CannotLook(
-                f"the interpreter {self._python} {unanswered(end)}",
-                evidence=end.output,
-                action="check that this Python starts: " + self._python + " -c pass",
-            )
+        await_ready(channel, f"the interpreter {self._python}", self._python)
         return channel
 
     def _answer(
@@ -126,11 +116,21 @@ def ended(channel: Channel, deadline_s: float, *, rank: int | None = None) -> Pr
     return ProbeFailed(cause, evidence=end.output, rank=rank, action=action)
 
 
-def unanswered(end: Exit) -> str:
-    """How an interpreter ended that was not heard of."""
-    if end.timed_out and end.died:
-        return f"did not answer within {end.duration_s:.0f} s"
-    return f"{end.sentence()} before it answered"
+def await_ready(channel: Channel, name: str, python: str) -> None:
+    """Wait for the first word of a probe; raises CannotLook, beginning with ``name``."""
+    message = channel.await_message(clock.seconds() + START_DEADLINE_S)
+    if message is not None and message["event"] == "ready":
+        return
+    running = channel.child.is_running()
+    channel.close()
+    end = channel.child.exit(timed_out=running)
+    late = f"did not answer within {end.duration_s:.0f} s"
+    how = late if end.timed_out and end.died else f"{end.sentence()} before it answered"
+    raise CannotLook(
+        f"{name} {how}",
+        evidence=end.output,
+        action=f"check that this Python starts: {python} -c pass",
+    )
 
 
 def join_evidence(*texts: str) -> str:

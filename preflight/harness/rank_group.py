@@ -16,10 +16,9 @@ from preflight.harness.outcomes import (
     KILLED_ACTION,
     LATE_ACTION,
     SILENT_ACTION,
-    CannotLook,
     ProbeFailed,
 )
-from preflight.harness.probing import START_DEADLINE_S, join_evidence, unanswered
+from preflight.harness.probing import await_ready, join_evidence
 
 LEAVE_DEADLINE_S = 5.0
 ECHO_GRACE_S = 1.0
@@ -62,7 +61,7 @@ class RankGroup:
             for rank in range(len(self._devices)):
                 self._channels.append(Channel(self._python, self._place(rank, port)))
             for rank, channel in enumerate(self._channels):
-                self._await_ready(rank, channel)
+                await_ready(channel, f"the interpreter of rank {rank}", self._python)
         except BaseException:
             self.close()
             raise
@@ -142,18 +141,6 @@ class RankGroup:
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(port),
         }
-
-    def _await_ready(self, rank: int, channel: Channel) -> None:
-        message = channel.await_message(clock.seconds() + START_DEADLINE_S)
-        if message is None or message["event"] != "ready":
-            running = channel.child.is_running()
-            channel.close()
-            end = channel.child.exit(timed_out=running)
-            raise CannotLook(
-                f"the interpreter of rank {rank} {unanswered(end)}",
-                evidence=end.output,
-                action="check that this Python starts: " + self._python + " -c pass",
-            )
 
     def _collect(self, answers: dict[int, Message]) -> None:
         for rank, channel in enumerate(self._channels):

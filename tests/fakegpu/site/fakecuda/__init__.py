@@ -6,7 +6,7 @@ assert "torch" not in sys.modules, "fakecuda must be imported before torch"
 
 # The library comes first: libtorch asks for the CUDA hooks once.
 # isort: off
-from . import library  # noqa: E402
+from . import binding  # noqa: E402
 from . import clocks, devices, distributed, storage, streams  # noqa: E402
 # isort: on
 
@@ -16,6 +16,6 @@ storage.install()
 distributed.install()
 clocks.install()
 
-synchronize = library.ops.synchronize
-pending = library.ops.pending
-hits = library.ops.hits
+synchronize = binding.ops.synchronize
+pending = binding.ops.pending
+hits = binding.ops.hits

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from .library import ops
+from .binding import ops
 
 _read = time.perf_counter
 

@@ -5,8 +5,8 @@ import types
 
 import torch
 
-from . import library
-from .library import index_of, ops
+from . import binding
+from .binding import index_of, ops
 
 TOO_OLD = (
     "The NVIDIA driver on your system is too old (found version {}). Please update your GPU driver "
@@ -32,21 +32,21 @@ def _field(listed, number):
 
 def capability(device=None):
     """``(9, 0)``."""
-    major, minor = _field(CAPABILITIES, library.shown[index_of(device)]).split(".")
+    major, minor = _field(CAPABILITIES, binding.shown[index_of(device)]).split(".")
     return int(major), int(minor)
 
 
 def properties(device=None):
     """What torch.cuda.get_device_properties tells of an H100, or of an MI300X."""
     index = index_of(device)
-    number = library.shown[index]
+    number = binding.shown[index]
     major, minor = capability(index)
     found = types.SimpleNamespace(
         name=_field(NAMES, number),
         major=major,
         minor=minor,
         total_memory=torch.accelerator.get_memory_info(index)[1],
-        uuid=library.uuid(number),
+        uuid=binding.uuid(number),
         pci_domain_id=0,
         pci_bus_id=number + 1,
         pci_device_id=0,
@@ -76,9 +76,9 @@ def properties(device=None):
 
 def _start():
     """torch.cuda.init."""
-    if library.too_old():
-        raise RuntimeError(TOO_OLD.format(library.driver_cuda()))
-    if not library.shown:
+    if binding.too_old():
+        raise RuntimeError(TOO_OLD.format(binding.driver_cuda()))
+    if not binding.shown:
         raise RuntimeError("No CUDA GPUs are available")
 
 
@@ -149,7 +149,7 @@ def install():
     )
     torch.cuda.memory.mem_get_info = torch.cuda.mem_get_info
     torch.cuda.random.manual_seed_all = torch.cuda.manual_seed_all
-    torch.version.cuda = None if HIP else library.toolkit()
+    torch.version.cuda = None if HIP else binding.toolkit()
     torch.version.hip = HIP
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from .library import ops
+from .binding import ops
 
 _resize_of_torch = torch.UntypedStorage.resize_
 

@@ -4,7 +4,7 @@ import contextlib
 
 import torch
 
-from .library import index_of
+from .binding import index_of
 
 
 class Stream(torch.Stream):
