@@ -226,8 +226,16 @@ class Command:
 
 @contextlib.contextmanager
 def command(out: Path, *folders: Path, **changes: Any) -> Iterator[Command]:
-    """A running engine; whatever happens, nothing of it is left afterwards."""
-    running = Command(out, *folders, **changes)
+    """A running engine; whatever happens, nothing of it is left afterwards.
+
+    It minds SIGHUP, though these tests may run under nohup themselves.
+    """
+    before = signal.getsignal(signal.SIGHUP)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        running = Command(out, *folders, **changes)
+    finally:
+        signal.signal(signal.SIGHUP, before)
     try:
         yield running
     finally:
