@@ -129,6 +129,7 @@ def test_without_a_device_its_checks_are_skipped_with_a_reason(phases: Run) -> N
         check_text("together", stage="collective", arguments="ranks"),
         check_text("host"),
         devices=(),
+        mode="certify",
     )
     assert found.statuses() == {
         "system.host": "pass",
@@ -137,6 +138,14 @@ def test_without_a_device_its_checks_are_skipped_with_a_reason(phases: Run) -> N
     }
     assert found.check("kernel.card").reason == "no device was found"
     assert found.check("collective.together").reason == "no device was found"
+
+
+@pytest.mark.long
+def test_a_rehearsal_without_its_device_could_not_be_looked_at(phases: Run) -> None:
+    """There is always a CPU: an inventory without it has failed, and is never a good word."""
+    found = phases(check_text("card", stage="kernel", arguments="device, probe"), devices=())
+    assert found.statuses() == {"kernel.card": "error"}
+    assert found.record.verdict.word == "INCONCLUSIVE"
 
 
 # Deadlines and deaths
