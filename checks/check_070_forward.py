@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from preflight.harness import Result, Situation, at_most
+from preflight.harness import Result, Situation, measure_errors
 
 WRONG = (
     "the forward pass leaves float64 further than rounding explains: run again; if one card alone "
@@ -31,28 +31,15 @@ def check_attention(device: Any, probe: Any, result: Result, situation: Situatio
     """Each attention backend that the device has agrees with float64."""
     answer = probe("forward.attention", level=situation.options.level)
     result.advise(WRONG)
-    present: dict[str, None] = {}
-    for entry in answer["entries"]:
-        name = f"{entry['backend']} {entry['dtype']}"
-        if "absent" in entry:
-            result.attach(f"{name} is left out: {entry['absent']}")
-            continue
-        present[entry["backend"]] = None
-        _measure(result, name, entry)
-    result.note(", ".join(present))
+    entries = answer["entries"]
+    for entry in (one for one in entries if "absent" in one):
+        result.attach(f"{entry['backend']} {entry['dtype']} is left out: {entry['absent']}")
+    present = {f"{e['backend']} {e['dtype']}": e for e in entries if "absent" not in e}
+    measure_errors(result, present)
+    result.note(", ".join(dict.fromkeys(entry["backend"] for entry in present.values())))
 
 
 def _judge(result: Result, answer: dict[str, Any]) -> None:
     result.advise(WRONG)
-    for entry in answer["entries"]:
-        _measure(result, entry["dtype"], entry)
+    measure_errors(result, {entry["dtype"]: entry for entry in answer["entries"]})
     result.note(", ".join(entry["dtype"] for entry in answer["entries"]))
-
-
-def _measure(result: Result, name: str, entry: dict[str, Any]) -> None:
-    limit = at_most(1, entry["source"])
-    result.measure(f"{name} error over bound", entry["ratio"], "1", limit=limit)
-    result.attach(
-        f"{name}: worst in {entry['worst']}, relative error {entry['error']}, "
-        f"bound {entry['bound']}"
-    )

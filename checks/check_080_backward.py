@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from preflight.harness import Result, Situation, at_most
+from preflight.harness import Result, Situation, at_most, measure_errors
 
 WRONG = (
     "gradients leave float64 further than rounding explains: run again; if one card alone does so, "
@@ -19,14 +19,7 @@ def check_gradients(device: Any, probe: Any, result: Result, situation: Situatio
     """Every parameter's gradient agrees with float64 in each dtype."""
     answer = probe("backward.gradients", level=situation.options.level)
     result.advise(WRONG)
-    for entry in answer["entries"]:
-        name = f"{entry['model']} {entry['dtype']}"
-        limit = at_most(1, entry["source"])
-        result.measure(f"{name} error over bound", entry["ratio"], "1", limit=limit)
-        result.attach(
-            f"{name}: worst in {entry['worst']}, relative error {entry['error']}, "
-            f"bound {entry['bound']}"
-        )
+    measure_errors(result, {f"{e['model']} {e['dtype']}": e for e in answer["entries"]})
     models = dict.fromkeys(entry["model"] for entry in answer["entries"])
     dtypes = dict.fromkeys(entry["dtype"] for entry in answer["entries"])
     result.note(f"{' and '.join(models)} in {', '.join(dtypes)}")

@@ -103,6 +103,10 @@ def _judge_losses(
         ranks = ", ".join(map(str, infinite))
         result.fail(f"a loss is not finite on rank {ranks}", rank=infinite[0] if alone else None)
         return
+    apart = [rank for rank, ratio in enumerate(ratios) if ratio > 1]
+    if len(apart) == 1 and len(answers) > 1:
+        bounds = f"{ratios[apart[0]]:.3g} times the bound"
+        result.fail(f"the losses of rank {apart[0]} are off by {bounds}", rank=apart[0])
     result.measure(
         "loss difference over bound", max(ratios), "1", limit=at_most(1, wrote["source"])
     )

@@ -343,3 +343,19 @@ def test_init_keeps_a_plan_that_is_there(tmp_path: Path) -> None:
     assert invoke("init", "-o", str(path), "--python", str(python), "--force").exit_code == 0
     load_plan(path)
     assert "[order]" in path.read_text()
+
+
+def test_an_interrupt_in_the_first_moments_shows_no_traceback() -> None:
+    """Ctrl-C while the command line is still being imported is an interrupt like any other."""
+    code = (
+        "import sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'click':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from preflight.__main__ import main\n"
+        "main()"
+    )
+    done = start(sys.executable, "-c", code)
+    assert (done.returncode, done.stderr) == (130, "")

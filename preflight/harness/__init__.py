@@ -3,6 +3,7 @@
 What a check file imports stands here; the rest of the package is the engine's own.
 """
 
+from preflight.harness.errors_over_bounds import measure_errors
 from preflight.harness.outcomes import CannotLook, ProbeFailed
 from preflight.harness.result import Result, at_least, at_most, exactly
 from preflight.harness.situation import Situation
@@ -15,4 +16,5 @@ __all__ = [
     "at_least",
     "at_most",
     "exactly",
+    "measure_errors",
 ]

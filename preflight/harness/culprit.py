@@ -40,6 +40,8 @@ class RankState:
     """Its process is in state T."""
     step: str = ""
     """What it last said it was doing."""
+    spoke: bool = True
+    """It has said something since it was given the call."""
     seq: int = 0
     """Number of the collective it last entered or left; 0 before the first."""
     entered: bool = False
@@ -97,10 +99,10 @@ def _minority(ranks: Sequence[RankState]) -> tuple[int, str] | None:
 def _behind(ranks: Sequence[RankState]) -> tuple[int, str] | None:
     """A rank that has not come to the call in which the others wait."""
 
-    def place(rank: RankState) -> float:
+    def place(rank: RankState) -> tuple[float, bool]:
         if rank.answered:
-            return float("inf")
-        return rank.seq + (0.0 if rank.entered or rank.seq == 0 else 0.5)
+            return float("inf"), True
+        return rank.seq + (0.0 if rank.entered or rank.seq == 0 else 0.5), rank.spoke
 
     waiting = [r for r in ranks if not r.answered]
     least = min(waiting, key=place, default=None)

@@ -190,6 +190,7 @@ class RankGroup:
             ending=ending,
             stopped=channel.child.state() in ("T", "t"),
             step=channel.step,
+            spoke=bool(channel.own_step),
             seq=int(progress.get("seq") or 0),
             entered=bool(progress.get("entered")),
             fingerprint=str(progress.get("fingerprint") or ""),

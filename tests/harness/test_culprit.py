@@ -50,6 +50,17 @@ def test_texts_of_lost_peers_are_echoes(text: str) -> None:
     assert not is_echo("RuntimeError: CUDA error: out of memory")
 
 
+def test_a_rank_that_is_silent_beside_one_that_spoke_is_behind() -> None:
+    """Before the first collective, one that hangs at once is told from one that waits for it."""
+    states = [
+        RankState(rank=0, step="ddp alone"),
+        RankState(rank=1, step="layouts.ddp", spoke=False),
+    ]
+    rank, sentence = name_culprit(states)
+    assert rank == 1
+    assert sentence == "did not come on from layouts.ddp, where the others wait for it"
+
+
 def test_a_minority_called_something_else() -> None:
     """Two of three agree, and the third is named with both calls."""
     states = [waiting(0), waiting(1, fingerprint=GATHER), waiting(2)]
