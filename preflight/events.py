@@ -6,20 +6,10 @@ from typing import Any
 
 import msgspec
 
+from preflight.facts import Absence, Machine
 from preflight.injection import Injection
 from preflight.records import Check, Device, Host, Level, Mode, Node, Order, Run, Versions
 from preflight.stages import Phase
-
-
-class Absence(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that was looked for and could not be read, and why."""
-
-    what: str
-    """``NVML``, ``memory of gpu3``."""
-    reason: str
-    """``not found``, ``not supported``, ``no permission``, ``device lost``, ``deadline``."""
-    detail: str = ""
-    """The vendor's own words."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +55,8 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True, tag="inventory"):
     looked_for: tuple[str, ...] = ()
     """Sentences: where accelerators were looked for and what was there."""
     absences: tuple[Absence, ...] = ()
+    machine: Machine | None = None
+    """All facts of this node; None where the look at the machine did not end."""
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment"):

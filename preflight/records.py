@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from preflight.errors import RecordError
+from preflight.facts import Machine
 
 SCHEMA = "preflight.record/1"
 
@@ -259,6 +260,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     host: Host
     nodes: tuple[Node, ...] = ()
     devices: tuple[Device, ...] = ()
+    machines: tuple[Machine, ...] = ()
+    """What each node was found to be, before any library of the user was touched."""
     versions: Versions
     stages: tuple[StageSummary, ...] = ()
     checks: tuple[Check, ...] = ()

@@ -17,7 +17,7 @@ PACKAGE = Path(preflight.__file__).parent
 CHECKS = PACKAGE.parent / "checks"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "clock", "terminal", "quantities", "redaction", "folders"),
+    ("errors", "clock", "terminal", "quantities", "redaction", "folders", "facts"),
     ("stages", "order_folder"),
     ("records", "injection"),
     ("verdict", "gates", "events"),
@@ -155,7 +155,7 @@ def test_probes_know_nothing_of_preflight(path: Path) -> None:
 @pytest.mark.parametrize("path", CHECK_FILES, ids=[path.name for path in CHECK_FILES])
 def test_checks_use_the_open_part_of_the_harness(path: Path) -> None:
     """A check file imports words, judgement and the harness's own page, never the engine."""
-    allowed = {"harness", "records", "events", "plan", "compat", "quantities", "stages"}
+    allowed = {"facts", "harness", "records", "events", "plan", "compat", "quantities", "stages"}
     for name in of_preflight(path):
         assert family(name) in allowed
         if family(name) == "harness":

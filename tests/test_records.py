@@ -74,6 +74,7 @@ def test_the_top_level_stands_in_the_documented_order() -> None:
         "host",
         "nodes",
         "devices",
+        "machines",
         "versions",
         "stages",
         "checks",

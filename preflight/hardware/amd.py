@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from preflight.events import Absence
-from preflight.hardware.protocol import Sighting
+from preflight.facts import Absence
+from preflight.hardware.protocol import Say, Sighting, silent
 from preflight.hardware.visibility import AMD_VARIABLES, visible
 from preflight.records import Device
 
@@ -23,7 +23,7 @@ class AmdBackend:
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
 
-    def look(self, node: str) -> Sighting:
+    def look(self, node: str, say: Say = silent) -> Sighting:
         """Devices in the order of the KFD nodes, which is the one that HIP counts in."""
         topology = self._root / TOPOLOGY
         if not topology.is_dir():

@@ -6,7 +6,7 @@ import platform
 from pathlib import Path
 
 from preflight.hardware.host import cpu_name, memory_GiB
-from preflight.hardware.protocol import Sighting
+from preflight.hardware.protocol import Say, Sighting, silent
 from preflight.records import Device
 
 
@@ -16,7 +16,7 @@ class CpuBackend:
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
 
-    def look(self, node: str) -> Sighting:
+    def look(self, node: str, say: Say = silent) -> Sighting:
         """The CPU, always there."""
         device = Device(
             name="cpu",

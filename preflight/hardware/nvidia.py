@@ -10,8 +10,8 @@ from typing import Any
 
 import pynvml
 
-from preflight.events import Absence
-from preflight.hardware.protocol import Sighting
+from preflight.facts import Absence
+from preflight.hardware.protocol import Say, Sighting, silent
 from preflight.hardware.visibility import NVIDIA_VARIABLES, visible
 from preflight.records import Device
 
@@ -31,7 +31,7 @@ _REASONS = {
 class NvidiaBackend:
     """What NVML says; ``look`` may block inside the driver."""
 
-    def look(self, node: str) -> Sighting:
+    def look(self, node: str, say: Say = silent) -> Sighting:
         """Devices in NVML's order, which is that of their PCI addresses."""
         try:
             pynvml.nvmlInit()

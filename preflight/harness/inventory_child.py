@@ -9,7 +9,8 @@ import tempfile
 
 import msgspec
 
-from preflight.events import Absence, Inventory
+from preflight.events import Inventory
+from preflight.facts import Absence
 from preflight.hardware.host import read_host
 from preflight.hardware.inventory import take_inventory
 from preflight.harness.children import run_child

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from preflight.events import Absence
+from preflight.facts import Absence
 
 from .situations import card, judged, load, rehearsal, situation
 

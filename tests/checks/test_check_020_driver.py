@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from preflight.events import Absence, Environment
+from preflight.events import Environment
+from preflight.facts import Absence
 from preflight.harness import CannotLook
 from preflight.records import Versions
 

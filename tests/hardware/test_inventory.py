@@ -7,7 +7,7 @@ from pathlib import Path
 import pynvml
 import pytest
 
-from preflight.events import Absence
+from preflight.facts import Absence
 from preflight.hardware.amd import AmdBackend
 from preflight.hardware.cpu import CpuBackend
 from preflight.hardware.inventory import backends_for, take_inventory

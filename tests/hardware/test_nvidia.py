@@ -8,7 +8,7 @@ from typing import Any
 import pynvml
 import pytest
 
-from preflight.events import Absence
+from preflight.facts import Absence
 from preflight.hardware.nvidia import NvidiaBackend, pci_address
 from preflight.hardware.protocol import Sighting
 
