@@ -10,6 +10,8 @@ from pathlib import Path
 import msgspec
 
 from preflight.events import Ended, Environment, Event, Inventory, Opened, Options
+from preflight.facts import Card, Machine
+from preflight.harness.outcomes import CannotLook
 from preflight.plan import Plan, load_plan
 from preflight.records import Check, Device, Order
 
@@ -57,6 +59,26 @@ class Situation:
     def is_rehearsal(self) -> bool:
         """Whether the CPU stands in for the cards."""
         return self.options.mode != "certify"
+
+    @property
+    def has_cards(self) -> bool:
+        """Whether there are cards to judge, real or simulated; a rehearsal has none."""
+        return self.options.mode != "rehearse"
+
+    @property
+    def machine(self) -> Machine:
+        """All facts of this node; raises CannotLook where the look at it did not end."""
+        if self.inventory.machine is None:
+            looked = self.inventory.looked_for
+            raise CannotLook(
+                looked[0] if looked else "the machine could not be looked at",
+                action="the driver does not answer: ask the seller to reset the node",
+            )
+        return self.inventory.machine
+
+    def card(self, name: str) -> Card:
+        """Health and configuration of a device by its name; KeyError where there is none."""
+        return {card.device: card for card in self.machine.cards}[name]
 
     def device(self, name: str) -> Device:
         """The device of that name; KeyError where there is none."""

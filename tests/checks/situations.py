@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from preflight.events import Environment, Inventory, Options
+from preflight.facts import Card, Machine
 from preflight.folders import checks_folder
 from preflight.harness import Situation
 from preflight.harness.result import Result
@@ -79,6 +80,7 @@ def situation(
     host: dict[str, Any] | None = None,
     options: dict[str, Any] | None = None,
     results: tuple[Check, ...] = (),
+    machine: dict[str, Any] | None = None,
     **inventory: Any,
 ) -> Situation:
     """A healthy machine with two cards, but for what is given."""
@@ -86,6 +88,10 @@ def situation(
         host=Host(**{**HOST, **(host or {})}),
         nodes=(Node(name="node-a"),),
         devices=devices,
+        machine=Machine(
+            node="node-a",
+            **{"cards": tuple(Card(device=one.name) for one in devices), **(machine or {})},
+        ),
         **{"looked_for": ("NVML: driver 580.65.06, 2 device(s)",), **inventory},
     )
     return Situation(
