@@ -63,6 +63,13 @@ def test_the_wheel_carries_every_check_and_template(dist: Path) -> None:
         assert {f"preflight/{folder}/{p.name}" for p in files} <= names
 
 
+def test_the_wheel_carries_every_file_of_data(dist: Path) -> None:
+    """The catalogue and the schema, which are no Python, lie in the wheel beside their modules."""
+    (wheel,) = dist.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {"preflight/hardware/catalog.toml", "preflight/record.schema.json"} <= names
+
+
 def test_the_sdist_holds_what_the_tests_need(dist: Path) -> None:
     """A packager can run the tests from the sdist."""
     (archive,) = dist.glob("*.tar.gz")

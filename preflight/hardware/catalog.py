@@ -20,12 +20,9 @@ _toml: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli"
 DATA = Path(__file__).with_name("catalog.toml")
 GIB = 1024**3
 
-LEAST_SHARE_OF_MEMORY = 0.9
-"""Of the smaller of the advertised and the reported size; ECC on GDDR takes a sixteenth, the driver
-a few hundred MiB (L40S: 46068 MiB of 48 GiB), and no two forms of a product are nearer than 80 to
-94 GB."""
-MOST_SHARE_OF_MEMORY = 1.05
-"""Of the larger of the advertised size, read as GiB, and the reported one."""
+MEMORY_TOLERANCE = 0.07
+"""Share by which a device's memory may differ from the product's: ECC on GDDR takes a sixteenth
+(L40S: 46068 of 49140 MiB), and products of one name differ by more (GB300: 278 and 251 GiB)."""
 
 
 class LinkSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -56,7 +53,7 @@ class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """``SXM``, ``PCIe``, ``NVL``, ``superchip``, ``OAM``, ``APU``, ``server``, ``workstation``,
     ``desktop`` or ``module``."""
     aliases: tuple[str, ...] = ()
-    """Further ways in which an order may name exactly this product."""
+    """Further ways in which an order may name it: ``5090``."""
     words: tuple[str, ...] = ()
     """What an order may add to any of its names and still mean it: ``sxm5``, ``hgx``, ``hbm3``."""
     driver_names: tuple[str, ...] = ()
@@ -78,8 +75,7 @@ class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     power_W: float | None = None
     """Limit as delivered; many products can be set lower."""
     peaks_TFLOPs: dict[str, float] = msgspec.field(default_factory=dict)
-    """Dense peak by dtype, accumulating in fp32 unless the key says otherwise; fp8 of Hopper and
-    fp4 of Blackwell without sparsity too."""
+    """Peak by dtype without sparsity, accumulating in fp32 unless the key says otherwise."""
     data_center: bool = False
     """Whether CUDA's forward compatibility packages work on it: data-centre products and Jetson."""
     unified_memory: bool = False
@@ -116,30 +112,49 @@ def decode_catalog(text: str) -> tuple[Product, ...]:
     Raises ValueError that names the entry and the key, for a catalogue is ours and not the user's.
     """
     tree = _toml.loads(text)
-    sources: dict[str, str] = tree.get("sources", {})
-    found = tuple(_product(entry, sources) for entry in tree.get("product", []))
-    names = [product.name for product in found]
-    if doubled := {name for name in names if names.count(name) > 1}:
-        raise ValueError(f"catalogue: {', '.join(sorted(doubled))}: name: stands twice")
+    sources, architectures = tree.get("sources", {}), tree.get("architecture", {})
+    found = tuple(_product(entry, architectures, sources) for entry in tree.get("product", []))
+    for key in ("name", "pci_ids"):
+        _check_unique(found, key)
     return found
 
 
-def _product(entry: dict[str, Any], sources: dict[str, str]) -> Product:
+def _product(
+    entry: dict[str, Any], architectures: dict[str, dict[str, Any]], sources: dict[str, str]
+) -> Product:
     where = f"catalogue: {entry.get('name', 'an entry without a name')}"
-    for key in entry.get("sources", []):
-        if key not in sources:
-            raise ValueError(f"{where}: sources: {key!r} is not in [sources]")
-    readable = {**entry, "sources": [sources[key] for key in entry.get("sources", [])]}
+    inherited = architectures.get(entry.get("architecture", ""), {})
+    merged = {**inherited, **entry}
+    cited = dict.fromkeys([*entry.get("sources", []), *inherited.get("sources", [])])
+    if unknown := [key for key in cited if key not in sources]:
+        raise ValueError(f"{where}: sources: {unknown[0]!r} is not in [sources]")
+    merged["sources"] = [sources[key] for key in cited]
+    doubtful = [field for field in inherited.get("unverified", []) if field not in entry]
+    merged["unverified"] = [*entry.get("unverified", []), *doubtful]
     try:
-        product = msgspec.convert(readable, Product)
+        product = msgspec.convert(merged, Product)
     except msgspec.ValidationError as error:
         raise ValueError(f"{where}: {error}") from error
+    _check_standing(product, where)
+    return product
+
+
+def _check_standing(product: Product, where: str) -> None:
     for field in product.unverified:
         if field not in Product.__struct_fields__:
             raise ValueError(f"{where}: unverified: there is no field {field!r}")
     if (product.standing == "verified") == bool(product.unverified):
         raise ValueError(f"{where}: standing: {product.standing!r} contradicts `unverified`")
-    return product
+
+
+def _check_unique(found: tuple[Product, ...], key: str) -> None:
+    seen: set[str] = set()
+    for product in found:
+        value = getattr(product, key)
+        for one in (value,) if isinstance(value, str) else value:
+            if one in seen:
+                raise ValueError(f"catalogue: {product.name}: {key}: {one!r} stands twice")
+            seen.add(one)
 
 
 def identify(
@@ -153,8 +168,9 @@ def identify(
 
     The name must be one of the driver's names as a whole, so that a virtual function, a MIG slice
     or an export variant is never taken for the product it is cut from. ``memory_GiB`` of one
-    device and ``architecture`` must fit, so a 4090 with 48 GB is none, and ``pci_id`` must not be
-    another product's. A device without a name of its own is known by ``pci_id`` alone.
+    device and ``architecture`` must fit (neither a 4090 rebuilt with 48 GB nor an eighth of a
+    partitioned MI300X is the product), and ``pci_id`` must not be another product's. A device that
+    the driver has no name for is known by ``pci_id`` alone.
     """
     plain = _plain(name)
     identifier = pci_id.lower() if pci_id else None
@@ -172,12 +188,9 @@ def identify(
     return fitting[0] if len(fitting) == 1 else None
 
 
-_NAMELESS = re.compile(
-    r"|unknown nvidia device|nvidia device|device [0-9a-f]{4}|device 0x[0-9a-f]+"
-    r"|(radeon|radeon\(tm\)) graphics"
-)
-"""Names that say nothing, without the vendor's: AMD's driver gives them to cards it has no name
-for, and the inventory does."""
+_NAMELESS = re.compile(r"(unknown nvidia device|device (0x)?[0-9a-f]{4}|radeon(\(tm\))? graphics)?")
+"""Names that say nothing, without the vendor's; AMD's libraries call whatever they do not know
+"AMD Radeon Graphics"."""
 
 
 def _plain(name: str) -> str:
@@ -190,9 +203,10 @@ def _has_memory(product: Product, memory_GiB: float) -> bool:
     """Whether a device with this memory can be one; shared memory tells nothing."""
     if product.unified_memory:
         return True
-    advertised_GB = product.device_memory_GB
-    sizes = (advertised_GB * 1e9 / GIB, product.memory_GiB or advertised_GB, advertised_GB)
-    return LEAST_SHARE_OF_MEMORY * min(sizes) <= memory_GiB <= MOST_SHARE_OF_MEMORY * max(sizes)
+    advertised = product.device_memory_GB  # vendors say GB and mean either
+    least = product.memory_GiB or advertised * 1e9 / GIB
+    most = product.memory_GiB or advertised
+    return (1 - MEMORY_TOLERANCE) * least <= memory_GiB <= (1 + MEMORY_TOLERANCE) * most
 
 
 def _is_of_another(pci_id: str | None, product: Product) -> bool:
@@ -208,9 +222,7 @@ def meant_by(text: str) -> tuple[Product, ...]:
     """
     parts = [part for part in map(_compact, text.split("/")) if part]
     return tuple(
-        product
-        for product in products()
-        if any(_pattern(product.name).fullmatch(part) for part in parts)
+        product for product, names in _patterns() if any(names.fullmatch(part) for part in parts)
     )
 
 
@@ -232,13 +244,17 @@ def _compact(text: str) -> str:
 
 
 @cache
-def _pattern(name: str) -> re.Pattern[str]:
-    """What a compacted order may look like that means the product of this name."""
-    (product,) = (p for p in products() if p.name == name)
+def _patterns() -> tuple[tuple[Product, re.Pattern[str]], ...]:
+    return tuple((product, _pattern(product)) for product in products())
+
+
+def _pattern(product: Product) -> re.Pattern[str]:
+    """What a compacted text looks like that means the product."""
     empty = _EMPTY_WORDS[product.vendor]
     called = (product.family, product.name, *product.aliases, *product.driver_names)
-    stems = {re.sub(f"^(?:{empty})+", "", _compact(stem)) for stem in called}
-    sizes = {f"{size:g}" for size in (product.memory_GB, product.device_memory_GB)}
-    words = "|".join([empty, *map(_compact, product.words)])
-    memory = "|".join(f"{size}(?:gi?b?)?" for size in sizes)
-    return re.compile(f"(?:{words})*(?:{'|'.join(sorted(stems))})(?:{words}|{memory})*")
+    stems = "|".join({re.sub(f"^(?:{empty})+", "", _compact(stem)) for stem in called})
+    link = (product.link.kind,) if product.link else ()
+    words = "|".join([empty, *map(_compact, product.words), *link])
+    size = "|".join({f"{size:g}" for size in (product.memory_GB, product.device_memory_GB)})
+    before, after = f"(?:{words}|(?:{size})gi?b)*", f"(?:{words}|(?:{size})(?:gi?b?)?)*"
+    return re.compile(f"{before}(?:{stems}){after}")
