@@ -133,6 +133,8 @@ class RasBlock(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     block: str
     corrected: Whole = NOT_ASKED
     uncorrected: Whole = NOT_ASKED
+    deferred: Whole = NOT_ASKED
+    """Uncorrectable and not read by anyone yet (MI300 and later)."""
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
