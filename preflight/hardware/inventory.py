@@ -8,6 +8,7 @@ from pathlib import Path
 from preflight.events import Inventory
 from preflight.hardware.amd import AmdBackend
 from preflight.hardware.cpu import CpuBackend
+from preflight.hardware.files import Files
 from preflight.hardware.host import read_host
 from preflight.hardware.nvidia import NvidiaBackend
 from preflight.hardware.pci import accelerators
@@ -22,8 +23,8 @@ def backends_for(accelerator: str, root: Path = Path("/")) -> tuple[Backend, ...
     if accelerator == "cuda":
         return (NvidiaBackend(),)
     if accelerator == "hip":
-        return (AmdBackend(root),)
-    return (NvidiaBackend(), AmdBackend(root))
+        return (AmdBackend(Files(root)),)
+    return (NvidiaBackend(), AmdBackend(Files(root)))
 
 
 def take_inventory(
