@@ -38,10 +38,12 @@ from preflight.facts.host import (
     Service,
 )
 from preflight.facts.machine import BusCard, DeviceFile, Driver, Grid, Machine
+from preflight.facts.survey import ORDINARY, absences_in
 
 __all__ = [
     "ABSENCE_REASONS",
     "NOT_ASKED",
+    "ORDINARY",
     "Absence",
     "BusCard",
     "Card",
@@ -72,5 +74,6 @@ __all__ = [
     "Temperature",
     "Text",
     "Whole",
+    "absences_in",
     "known",
 ]
