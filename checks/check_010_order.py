@@ -1,95 +1,76 @@
-"""Stage order: what was bought against what is there."""
+"""Stage order: how many cards and nodes were bought, and how many are there."""
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
+from preflight.compat.cards import by_card, count_cards, few
+from preflight.compat.claims import identity
+from preflight.compat.missing_cards import MissingCards, not_answering
 from preflight.events import Inventory
-from preflight.harness import Result, Situation, at_least, exactly
+from preflight.harness import REHEARSAL, CannotLook, Result, Situation, at_least
 
-REHEARSAL = "a rehearsal has no cards"
-GIB = 1024**3
-SHARE_OF_MEMORY = 0.95
-SHARE_SOURCE = "95% of the advertised size, since drivers keep a little back"
-_CARD = re.compile(r"gpu\d+")
+UNCOUNTED = (
+    "deadline",
+    "failed",
+    "library and kernel module differ",
+    "no permission",
+    "not readable",
+)
+"""Reasons with which a driver that shows nothing has not said that there is nothing."""
 
 
 @pytest.mark.check(id="order.count", stage="order", deadline="10s")
 def check_count(situation: Situation, result: Result) -> None:
     """As many cards are visible as were bought."""
+    if not situation.has_cards:
+        result.skip(REHEARSAL)
     bought = _bought_here(situation, result)
-    devices = situation.inventory.devices
-    result.advise(
-        "show the seller this report; a card that the host has and you do not see is a matter of "
-        "the container's devices or of CUDA_VISIBLE_DEVICES / ROCR_VISIBLE_DEVICES"
-    )
-    found = len(devices)
-    missing = _not_seen(situation.inventory)
-    if found != bought:
-        listed = ", ".join(f"{d.name} {d.pci or d.uuid or ''}".strip() for d in devices) or "none"
-        result.fail(f"{bought} cards were bought and {found} are visible: {listed}{missing}")
-    elif missing:
-        result.warn(f"all {bought} cards that were bought are visible{missing}")
-    result.measure("cards", found, "1", limit=exactly(bought, "the order"))
-    result.note(f"{found} of {bought}")
+    machine, inventory = situation.machine, situation.inventory
+    _refuse_to_guess(inventory)
+    found, each = _counted(situation)
+    cards = {card.device: card for card in machine.cards}
+    result.attach("\n".join(f"{identity(d, cards)} {d.product}" for d in inventory.devices))
+    product = situation.order.product or "cards"
+    if found < bought:
+        missing = _missing(situation, bought - found)
+        head = f"{found} of {bought} {product} {'was' if found == 1 else 'were'} found"
+        where = "; ".join([*_seen(inventory, each), *missing.sentences()])
+        result.fail(": ".join(filter(None, (head, where))), missing.action())
+    elif found > bought:
+        result.warn(
+            f"{found} {product} are visible and {bought} were bought: the others may be somebody's",
+            "name yours in CUDA_VISIBLE_DEVICES (AMD: ROCR_VISIBLE_DEVICES), or correct gpus in "
+            "[order] of the plan",
+        )
+    elif lost := not_answering(inventory):
+        result.warn(f"all {bought} {product} that were bought are visible; {lost}")
+    result.measure("cards", found, "1", limit=at_least(bought, "the order"))
+    hidden = f"; hidden: {few(inventory.hidden)}" if inventory.hidden else ""
+    result.note(f"{found} of {bought}{hidden}")
 
 
-@pytest.mark.check(id="order.product", stage="order", deadline="10s")
-def check_product(situation: Situation, result: Result) -> None:
-    """Every card is of the product that was bought."""
-    if situation.is_rehearsal:
+@pytest.mark.check(id="order.nodes", stage="order", deadline="10s", required=False)
+def check_nodes(situation: Situation, result: Result) -> None:
+    """The run saw every node that was bought."""
+    if not situation.has_cards:
         result.skip(REHEARSAL)
-    product = situation.order.product
-    if product is None:
-        result.skip("no plan says which product was bought")
-    devices = situation.inventory.devices
-    if not devices:
-        result.skip("no card was found; order.count and driver.present speak of that")
-    result.advise("show the seller this report: another product was delivered")
-    others = [d for d in devices if not _is_product(d.product, product)]
-    if others:
-        names = ", ".join(f"{d.name} is {d.product}" for d in others)
-        result.fail(f"{product} was bought; {names}")
-    result.note(devices[0].product)
-
-
-def _not_seen(inventory: Inventory) -> str:
-    """Cards that exist and that no check can reach, with the reason; empty where there is none."""
-    lost = [f"{a.what}: {a.reason}" for a in inventory.absences if _CARD.fullmatch(a.what)]
-    hidden = inventory.hidden
-    return "".join(
-        f"; {what} " + ", ".join(cards)
-        for what, cards in (("hidden:", hidden), ("not answering:", lost))
-        if cards
-    )
-
-
-@pytest.mark.check(id="order.memory", stage="order", deadline="10s")
-def check_memory(situation: Situation, result: Result) -> None:
-    """Every card has the memory that was bought."""
-    if situation.is_rehearsal:
-        result.skip(REHEARSAL)
-    bought_GB = situation.order.memory_GB
-    if bought_GB is None:
-        result.skip("no plan says how much memory a card has")
-    known = [(d, d.memory_GiB * GIB / 1e9) for d in situation.inventory.devices if d.memory_GiB]
-    if not known:
-        result.skip("no card, or no driver that tells its memory; driver.present speaks of that")
-    result.advise("show the seller this report: cards with less memory were delivered")
-    least, least_GB = min(known, key=lambda pair: pair[1])
-    if least_GB < SHARE_OF_MEMORY * bought_GB:
-        result.fail(f"{bought_GB:.0f} GB were bought; {least.name} has {least_GB:.0f} GB")
-    limit = at_least(SHARE_OF_MEMORY * bought_GB, SHARE_SOURCE)
-    result.measure("memory of the smallest card", least_GB, "GB", limit=limit)
-    result.note(f"{least_GB:.0f} GB")
+    bought, seen = situation.order.nodes, len(situation.inventory.nodes)
+    if bought is None:
+        result.skip("no plan says how many nodes were bought")
+    if bought == 1:
+        result.skip("one node was bought")
+    if seen < bought:
+        result.warn(
+            f"this run saw {seen} of {bought} nodes",
+            "run it on each of the others too: what stands here says nothing of them",
+        )
+    result.measure("nodes", seen, "1")
+    result.note(f"{seen} of {bought} nodes")
 
 
 def _bought_here(situation: Situation, result: Result) -> int:
     """Cards bought for this node; skips where nothing says it."""
-    if situation.is_rehearsal:
-        result.skip(REHEARSAL)
     gpus, nodes = situation.order.gpus, situation.order.nodes or 1
     if gpus is None:
         result.skip("no plan says how many cards were bought")
@@ -98,7 +79,44 @@ def _bought_here(situation: Situation, result: Result) -> int:
     return gpus // nodes
 
 
-def _is_product(found: str, bought: str) -> bool:
-    """Whether the driver's name holds every word of the plan's, whatever the marks between."""
-    words = set(re.split(r"[^a-z0-9]+", found.lower()))
-    return set(filter(None, re.split(r"[^a-z0-9]+", bought.lower()))) <= words
+def _refuse_to_guess(inventory: Inventory) -> None:
+    """No device and a call that went wrong is no count of 0: raises CannotLook."""
+    for absence in () if inventory.devices else inventory.absences:
+        if absence.reason in UNCOUNTED and not absence.what.startswith("/dev/"):
+            raise CannotLook(
+                f"the cards could not be counted: {absence.what}: {absence.reason}",
+                evidence=absence.detail,
+                action="mend what driver.present names, then run again",
+            )
+
+
+def _counted(situation: Situation) -> tuple[int, int]:
+    """Whole cards, and how many devices each shows."""
+    shares = []
+    for group in by_card(situation.inventory.devices):
+        product = situation.product_of(group[0]) or next(iter(situation.bought), None)
+        shares.append(product.devices_per_card if product else 1)
+    return count_cards(shares), max(shares, default=1)
+
+
+def _seen(inventory: Inventory, each: int) -> list[str]:
+    """The devices that are there, by the address that finds them."""
+    devices = inventory.devices
+    named = few([f"{d.name} {d.pci or d.uuid or ''}".strip() for d in devices])
+    if each > 1:
+        named += f" ({each} devices make one card, {len(devices)} are there)"
+    return [named] if devices else []
+
+
+def _missing(situation: Situation, count: int) -> MissingCards:
+    devices, bought = situation.inventory.devices, situation.bought
+    vendors = {"NVIDIA" if device.kind == "cuda" else "AMD" for device in devices}
+    vendors = vendors or {product.vendor for product in bought}
+    return MissingCards(
+        count=count,
+        order=situation.order,
+        inventory=situation.inventory,
+        machine=situation.machine,
+        container=situation.container,
+        vendor=vendors.pop() if len(vendors) == 1 else None,
+    )

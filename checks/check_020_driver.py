@@ -1,4 +1,4 @@
-"""Stage driver: is there a driver, and can it serve the torch under test."""
+"""Stage driver: is there a driver, and do its device files open."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
-from preflight.compat.drivers import SOURCE, driver_floor, serves
-from preflight.events import Environment, Inventory
-from preflight.harness import CannotLook, Result, Situation
+from preflight.compat.cards import by_card, few
+from preflight.compat.device_files import ON_DEMAND, explain, troubles
+from preflight.compat.drivers import driver_floor
+from preflight.compat.no_accelerator import NoAccelerator
+from preflight.events import Environment
+from preflight.facts import Absence, DeviceFile
+from preflight.harness import REHEARSAL, CannotLook, Result, Situation
 from preflight.records import Device
 
-REHEARSAL = "a rehearsal has no cards"
+REHEARSE = "To rehearse on the CPU: preflight run --device cpu"
 
 
 @pytest.mark.check(id="driver.present", stage="driver", deadline="150s")
@@ -27,56 +31,62 @@ def check_present(
             evidence=stuck[0].detail,
             action="the driver does not answer: ask the seller to reset the node",
         )
-    if situation.is_rehearsal:
+    if not situation.has_cards:
         result.skip(REHEARSAL)
+    machine = situation.machine
     result.attach("\n".join(f"{a.what}: {a.reason}. {a.detail}" for a in inventory.absences))
-    denied = [a for a in inventory.absences if a.reason == "no permission"]
-    closed = [a for a in inventory.absences if a.what.startswith("/dev/")]
-    if inventory.devices and closed:
-        first = closed[0]
-        action = first.detail or "start the container with --device /dev/kfd --device /dev/dri"
-        result.fail(
-            f"the card is there, and {first.what} is not open to us: {first.reason}", action
-        )
-        return
     if inventory.devices:
-        for absence in denied:
-            result.warn(f"{absence.what}: no permission", absence.detail)
+        _judge_access(inventory.absences, result)
         result.note(_described(inventory.devices))
         return
-    looked = "; ".join(inventory.looked_for)
-    hidden = f"; hidden: {', '.join(inventory.hidden)}" if inventory.hidden else ""
-    result.fail(f"no accelerator was found ({looked}{hidden})", _mend(inventory, ask_torch()))
+    nothing = NoAccelerator(inventory=inventory, machine=machine, container=situation.container)
+    told = "; ".join([*inventory.looked_for, *nothing.sentences()])
+    action = nothing.action() or f"{_install(situation, ask_torch)}. {REHEARSE}"
+    result.fail(f"no accelerator was found ({told})", action)
 
 
-@pytest.mark.check(id="driver.toolkit", stage="driver", deadline="150s")
-def check_toolkit(
-    device: Device, situation: Situation, result: Result, ask_torch: Callable[[], Environment]
-) -> None:
-    """The driver is new enough for the CUDA that torch was built with."""
-    if situation.is_rehearsal:
+@pytest.mark.check(id="driver.files", stage="driver", deadline="10s")
+def check_files(situation: Situation, result: Result) -> None:
+    """The device files through which the driver is reached can be opened."""
+    if not situation.has_cards:
         result.skip(REHEARSAL)
-    if device.kind != "cuda":
-        result.skip("only CUDA has a driver floor by toolkit")
-    toolkit = ask_torch().versions.cuda
-    if toolkit is None or device.driver is None:
-        result.skip("torch is no CUDA build, or the driver tells no version")
-    enough = serves(device.driver, toolkit)
-    if enough is None:
-        result.skip(f"no floor is known for CUDA {toolkit} and driver {device.driver}")
-    result.note(f"driver {device.driver} for CUDA {toolkit}")
-    if enough:
-        return
-    floor = driver_floor(toolkit)
-    action = f"install driver {floor} or newer, or a torch built for an older CUDA"
-    seen = (ask_torch().torch or {}).get("cuda_available")
-    if seen:  # a forward compatibility package, which only torch's own word can tell
-        result.warn(f"driver {device.driver} is older than {floor}, and torch starts with it")
-        return
-    result.fail(
-        f"driver {device.driver} is older than {floor}, the floor of CUDA {toolkit} ({SOURCE})",
-        action,
-    )
+    files, devices = situation.machine.driver.files, situation.inventory.devices
+    if isinstance(files, Absence):
+        if files.reason == "not asked":
+            result.skip("this machine's driver is reached through no device file that is known")
+        raise CannotLook(
+            f"the device files could not be looked at: {files.what or '/dev'}: {files.reason}",
+            evidence=files.detail,
+        )
+    result.attach("\n".join(map(_state, files)))
+    shut = troubles(files, cards=len(by_card(devices)))
+    if not devices:
+        shut = tuple(one for one in shut if one.reason != "not found")
+    if shut:
+        result.fail(few([one.sentence for one in shut], 3), shut[0].action)
+    elif not devices:
+        result.skip("no card was found; driver.present speaks of that")
+    for file in files:
+        if file.path in ON_DEMAND and isinstance(file.is_open, Absence):
+            trouble = explain(file.path, file.is_open)
+            result.warn(
+                f"{trouble.sentence}; root's first CUDA program makes it on a host, a container "
+                "has to be given it",
+                trouble.action,
+            )
+    opened = [file.path for file in files if file.is_open is True]
+    result.note(few(opened, 4))
+
+
+def _judge_access(absences: tuple[Absence, ...], result: Result) -> None:
+    """Cards are listed: a shut device file makes them useless, a fact without permission not."""
+    for absence in absences:
+        if absence.what.startswith("/dev/"):
+            trouble = explain(absence.what, absence)
+            result.fail(f"the card is there, and {trouble.sentence}", trouble.action)
+    for absence in absences:
+        if absence.reason == "no permission":
+            result.warn(f"{absence.what}: no permission", absence.detail)
 
 
 def _described(devices: tuple[Device, ...]) -> str:
@@ -85,30 +95,24 @@ def _described(devices: tuple[Device, ...]) -> str:
     return f"{driver}, {len(devices)} device(s)"
 
 
-REMEDIES = {
-    "library and kernel module differ": (
-        "reboot, or unload and load the nvidia kernel module: its version is not that of the "
-        "library (an update of the driver was half done)"
-    ),
-    "driver not loaded": "load the kernel module (modprobe nvidia); in a container, on the host",
-}
+def _state(file: DeviceFile) -> str:
+    if isinstance(file.is_open, Absence):
+        return f"{file.path}: {file.is_open.reason} {file.is_open.detail}".strip()
+    return f"{file.path}: open"
 
 
-def _mend(inventory: Inventory, environment: Environment) -> str:
-    """What to do without an accelerator: by NVML's reason, else by the torch that is installed."""
-    for absence in inventory.absences:
-        if absence.reason in REMEDIES:
-            return REMEDIES[absence.reason]
-    cuda, hip = environment.versions.cuda, environment.versions.hip
-    if cuda:
-        floor = driver_floor(cuda)
-        needs = f"torch {environment.versions.torch} needs an NVIDIA driver >= {floor}"
-        install = f"{needs}: install it, or start the container with --gpus all"
-    elif hip:
-        install = (
-            f"torch {environment.versions.torch} needs the amdgpu driver: install it, or start the "
-            "container with --device /dev/kfd --device /dev/dri"
+def _install(situation: Situation, ask_torch: Callable[[], Environment]) -> str:
+    """What to install, in terms of the torch that is there; a simulation has none to ask."""
+    general = "install the driver, or pass the devices into the container"
+    if situation.options.mode == "simulate":
+        return general
+    versions = ask_torch().versions
+    if versions.cuda:
+        needs = f"torch {versions.torch} needs an NVIDIA driver >= {driver_floor(versions.cuda)}"
+        return f"{needs}: install it, or start the container with --gpus all"
+    if versions.hip:
+        return (
+            f"torch {versions.torch} needs the amdgpu driver: install it, or start the container "
+            "with --device /dev/kfd --device /dev/dri"
         )
-    else:
-        install = "install the driver, or pass the devices into the container"
-    return f"{install}. To rehearse on the CPU: preflight run --device cpu"
+    return general

@@ -6,9 +6,10 @@ What a check file imports stands here; the rest of the package is the engine's o
 from preflight.harness.errors_over_bounds import measure_errors
 from preflight.harness.outcomes import CannotLook, ProbeFailed
 from preflight.harness.result import Result, at_least, at_most, exactly
-from preflight.harness.situation import Situation
+from preflight.harness.situation import REHEARSAL, Situation
 
 __all__ = [
+    "REHEARSAL",
     "CannotLook",
     "ProbeFailed",
     "Result",

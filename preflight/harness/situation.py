@@ -10,11 +10,14 @@ from pathlib import Path
 import msgspec
 
 from preflight.events import Ended, Environment, Event, Inventory, Opened, Options
-from preflight.facts import Card, Machine
+from preflight.facts import Card, Machine, known
+from preflight.hardware.catalog import Product, identify, meant_by
 from preflight.harness.outcomes import CannotLook
 from preflight.plan import Plan, load_plan
 from preflight.records import Check, Device, Order
 
+REHEARSAL = "a rehearsal has no cards"
+"""Why a check of cards is skipped where ``Situation.has_cards`` is false."""
 HANDED_VARIABLE = "PREFLIGHT_HANDED"
 """JSON of Handed in the environment of our own sessions; probes do not get it."""
 
@@ -79,6 +82,29 @@ class Situation:
     def card(self, name: str) -> Card:
         """Health and configuration of a device by its name; KeyError where there is none."""
         return {card.device: card for card in self.machine.cards}[name]
+
+    @property
+    def container(self) -> str | None:
+        """``docker``, ``kubernetes`` and the like; None where no sign of one was seen."""
+        machine = self.inventory.machine
+        seen = known(machine.host.container) if machine else None
+        return self.inventory.host.container if seen is None else seen if seen != "none" else None
+
+    @property
+    def bought(self) -> tuple[Product, ...]:
+        """Products that the order may mean; () without one or where the catalogue knows none."""
+        return meant_by(self.order.product) if self.order.product else ()
+
+    def product_of(self, device: Device) -> Product | None:
+        """What a device is, by name, memory, architecture and PCI id; None where not known."""
+        machine = self.inventory.machine
+        cards = {card.device: card for card in machine.cards} if machine else {}
+        return identify(
+            device.product,
+            memory_GiB=device.memory_GiB,
+            architecture=device.architecture,
+            pci_id=known(cards[device.name].pci_id) if device.name in cards else None,
+        )
 
     def device(self, name: str) -> Device:
         """The device of that name; KeyError where there is none."""

@@ -73,6 +73,35 @@ def card(index: int = 0, **fields: Any) -> Device:
     return Device(**{**values, **fields})
 
 
+def b200(index: int = 0, **fields: Any) -> Device:
+    """One B200."""
+    values: dict[str, Any] = {
+        "product": "NVIDIA B200",
+        "memory_GiB": 179.06,
+        "architecture": "sm_100",
+    }
+    return card(index, **{**values, **fields})
+
+
+def mi300x(index: int = 0, **fields: Any) -> Device:
+    """One MI300X under the packaged driver."""
+    values: dict[str, Any] = {
+        "kind": "hip",
+        "product": "AMD Instinct MI300X",
+        "uuid": f"GPU-{index:016x}",
+        "memory_GiB": 191.98,
+        "architecture": "gfx942",
+        "driver": "6.12.12",
+        "driver_cuda": None,
+    }
+    return card(index, **{**values, **fields})
+
+
+def facts(*cards: Card, **fields: Any) -> dict[str, Any]:
+    """The ``machine`` of a situation: these cards, and further fields of it."""
+    return {"cards": cards, **fields}
+
+
 def situation(
     *,
     devices: tuple[Device, ...] = (card(0), card(1)),

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from preflight.compat.drivers import DRIVER_FLOORS, driver_floor, serves
+from preflight.compat.drivers import (
+    DRIVER_FLOORS,
+    OLD_FLOORS,
+    OLD_SOURCE,
+    SOURCE,
+    driver_floor,
+    floor_source,
+    is_at_least,
+    package_error,
+    serves,
+)
 
 
 @pytest.mark.parametrize(
@@ -25,6 +35,10 @@ from preflight.compat.drivers import DRIVER_FLOORS, driver_floor, serves
         ("450.51.06", "11.8", False),
         ("1000.1", "13.0", True),
         ("580.65.06", "13", True),
+        ("418.67", "10.2", False),
+        ("440.33.01", "10.2", True),
+        ("410.129", "10.0", True),
+        ("410.48", "10.1", False),
     ],
 )
 def test_a_driver_serves_from_its_major_versions_floor_on(
@@ -38,7 +52,7 @@ def test_a_driver_serves_from_its_major_versions_floor_on(
     ("driver", "toolkit"),
     [
         ("580.65.06", "14.0"),
-        ("580.65.06", "10.2"),
+        ("580.65.06", "9.2"),
         ("580.65.06", ""),
         ("580.65.06", "abc"),
         ("unknown", "13.0"),
@@ -62,3 +76,45 @@ def test_each_floor_serves_its_own_toolkit() -> None:
     """The table is in step with the judgement."""
     for major, floor in DRIVER_FLOORS.items():
         assert serves(floor, f"{major}.0") is True
+    for toolkit, floor in OLD_FLOORS.items():
+        assert serves(floor, toolkit) is True
+
+
+def test_the_source_goes_with_the_floor() -> None:
+    """Before CUDA 11 there was no minor version compatibility, and the table is another."""
+    assert floor_source("10.2") == OLD_SOURCE
+    assert floor_source("12.8") == SOURCE
+
+
+@pytest.mark.parametrize(
+    ("version", "floor", "answer"),
+    [
+        ("570.133.20", "570.133.20", True),
+        ("570.86.15", "570.133.20", False),
+        ("6.4.1", "6.0", True),
+        ("5.7.0", "6.0", False),
+        ("R580", "570", None),
+    ],
+)
+def test_versions_are_compared_as_numbers(version: str, floor: str, answer: bool | None) -> None:
+    """570.86 is older than 570.133, and what is no version has no answer."""
+    assert is_at_least(version, floor) is answer
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("Error 804: forward compatibility was attempted on non supported HW", 804),
+        (
+            "Unexpected error from cudaGetDeviceCount(). Error 803: system has unsupported display "
+            "driver / cuda driver combination",
+            803,
+        ),
+        ("Error 802: system not yet initialized", None),
+        ("CUDA error 8041", None),
+        ("", None),
+    ],
+)
+def test_a_wrong_compatibility_package_is_known_by_its_words(words: str, code: int | None) -> None:
+    """803 and 804 speak of the libcuda that was loaded; other errors do not."""
+    assert package_error(words) == code
