@@ -131,6 +131,39 @@ def _show(outcome: Outcome, as_json: bool) -> bool:
     return True
 
 
+@program.command()
+@click.option(
+    "--device",
+    "accelerator",
+    type=click.Choice(["auto", "cuda", "hip", "cpu"]),
+    default="auto",
+    show_default=True,
+    help="What to look for; cpu leaves the drivers alone.",
+)
+@click.option(
+    "--simulate", metavar="PROFILE", help="Show a machine that is not there, such as 2xB200."
+)
+@click.option("--json", "as_json", is_flag=True, help="Write the facts to standard output as JSON.")
+@click.pass_context
+def inspect(ctx: click.Context, accelerator: str, simulate: str | None, as_json: bool) -> None:
+    """Show what this machine is: host, driver, cards, links, network.
+
+    Nothing is judged, torch is not touched, and no file is written. Exit codes: 0 looked, 2 a flag
+    that cannot be used, 3 the driver did not answer.
+    """
+    from preflight.inspection import inspect_machine
+    from preflight.terminal import open_terminal
+
+    inspection = inspect_machine(accelerator, simulate=simulate)
+    if as_json:
+        click.echo(inspection.json, nl=False)
+    else:
+        inspection.print_to(open_terminal(errors=False))
+    if inspection.trouble:
+        click.echo(f"preflight: {inspection.trouble}", err=True)
+    ctx.exit(inspection.exit_code)
+
+
 @program.command("list")
 @click.option("--checks", multiple=True, metavar="DIR", help="Add your own checks.")
 @click.option("--faults", is_flag=True, help="Show the faults that run --inject knows instead.")

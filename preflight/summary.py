@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.console import Console
 from rich.text import Text
 
@@ -27,7 +29,12 @@ def print_summary(record: Record, report: str, console: Console, trouble: str = 
     ``trouble`` says what kept outputs from being written, and ``report`` is empty without one.
     """
     width = min(max(console.width, NARROWEST), WIDTH) if console.is_terminal else WIDTH
-    for line in summary(record, report=report, trouble=trouble, width=width):
+    print_lines(summary(record, report=report, trouble=trouble, width=width), console)
+
+
+def print_lines(lines: Iterable[Line], console: Console) -> None:
+    """Lines in the colours of their pieces, each as long as it is."""
+    for line in lines:
         console.print(_styled(line), soft_wrap=True)
 
 

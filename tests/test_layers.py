@@ -28,6 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("schemas", "path_table", "outputs", "run_folder"),
     ("engine", "progress", "first_plan"),
     ("request", "reading", "summary"),
+    ("inspection",),
     ("cli",),
     ("__main__",),
 )

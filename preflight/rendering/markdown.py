@@ -10,6 +10,7 @@ from preflight.rendering import wording
 from preflight.rendering.escaping import last_part, one_line, shorten, visible
 from preflight.rendering.findings import Problem, problems, reason_of, spokesman, stage_rows
 from preflight.rendering.findings import place as place_of
+from preflight.rendering.machine_tables import machines_in_short
 from preflight.rendering.quantities import duration
 
 _MOST_PROBLEMS = 10
@@ -87,6 +88,7 @@ def _facts(record: Record) -> str:
     rows = [
         ("Bought", wording.bought(order) or "not told"),
         ("Found", wording.found(record)),
+        *machines_in_short(record),
         ("Rented", wording.rented(order)),
         ("Host", record.host.name),
         ("Run", f"{wording.moment(run.started)}, {run.level}, {duration(run.duration_s)}"),

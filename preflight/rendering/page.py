@@ -15,6 +15,7 @@ from preflight.rendering.findings import Problem, StageRow, in_path_order, probl
 from preflight.rendering.findings import place as place_of
 from preflight.rendering.grid import Block, blocks
 from preflight.rendering.heatmaps import HeatMap, heat_maps
+from preflight.rendering.machine_tables import NodeParts, nodes_of
 from preflight.rendering.quantities import duration
 from preflight.rendering.tables import MeasuredRow, measured_rows
 from preflight.stages import BY_NAME
@@ -76,6 +77,8 @@ class Page:
     tally: str
     facts: tuple[Fact, ...]
     machine: tuple[tuple[str, str], ...]
+    nodes: tuple[NodeParts, ...]
+    """What is known of each machine; empty for a record that was written before there was any."""
     first: Finding | None
     also: tuple[Finding, ...]
     more: int
@@ -91,6 +94,12 @@ class Page:
     stages: tuple[StageDetails, ...]
     command: str
     anchors: Mapping[int, str]
+
+    @property
+    def lists_devices(self) -> bool:
+        """Whether the devices need a table of their own: some node says no more of them."""
+        told = {one.node for one in self.nodes}
+        return not self.nodes or any(device.node not in told for device in self.record.devices)
 
 
 def page_of(record: Record) -> Page:
@@ -108,6 +117,7 @@ def page_of(record: Record) -> Page:
         tally=wording.tally(record),
         facts=_facts(record),
         machine=wording.machine(record.host),
+        nodes=nodes_of(record),
         first=findings[0] if findings else None,
         also=findings[1 : 1 + _ALSO],
         more=max(0, len(findings) - 1 - _ALSO),

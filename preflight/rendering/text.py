@@ -174,7 +174,7 @@ def _verdict(record: Record, width: int) -> list[Line]:
     word = wording.WORDS[record.verdict.word]
     tone = wording.TONES[record.verdict.word]
     sentence = wording.verdict_sentences(record)[0]
-    first, *rest = _wrapped(sentence, width - len(word) - 3, width - _INDENT, most=2)
+    first, *rest = wrapped(sentence, width - len(word) - 3, width - _INDENT, most=2)
     lines: list[Line] = [(Piece(word, tone), Piece(f"   {first}", "strong"))]
     lines += [(Piece(f"            {line}", "strong"),) for line in rest]
     found = problems(record)
@@ -210,12 +210,12 @@ def _also(others: Sequence[Problem], width: int) -> str:
 def _labelled(label: str, text: str, width: int, *, most: int) -> list[Line]:
     if not text.strip():
         return []
-    first, *rest = _wrapped(text, width - _INDENT, width - _INDENT, most=most)
+    first, *rest = wrapped(text, width - _INDENT, width - _INDENT, most=most)
     lines: list[Line] = [(Piece(f"  {label:<10}", "dim"), Piece(first))]
     return lines + [(Piece(f"            {line}"),) for line in rest]
 
 
-def _wrapped(text: str, first: int, later: int, *, most: int) -> list[str]:
+def wrapped(text: str, first: int, later: int, *, most: int) -> list[str]:
     """Safe text in at most ``most`` lines, the first of ``first`` columns, others of ``later``."""
     room = first + later * (most - 1)
     safe = one_line(text[: 2 * room])
