@@ -159,8 +159,8 @@ def inspect(ctx: click.Context, accelerator: str, simulate: str | None, as_json:
         click.echo(inspection.json, nl=False)
     else:
         inspection.print_to(open_terminal(errors=False))
-    if inspection.trouble:
-        click.echo(f"preflight: {inspection.trouble}", err=True)
+    for word in filter(None, (inspection.notice if as_json else "", inspection.trouble)):
+        click.echo(f"preflight: {word}", err=True)
     ctx.exit(inspection.exit_code)
 
 

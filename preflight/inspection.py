@@ -33,11 +33,8 @@ class Inspection:
         """Why the look did not come to its end, and what to do; empty where it did."""
         if all(absence.what != UNANSWERED for absence in self.inventory.absences):
             return ""
-        looked = "; ".join(self.inventory.looked_for)
-        return (
-            f"the driver did not answer: {looked or 'the look at the machine did not end'}\n"
-            "  ask the seller to reset the card or the node, then look again"
-        )
+        looked = "; ".join(self.inventory.looked_for) or "the driver did not answer"
+        return f"{looked}\n  ask the seller to reset the card or the node, then look again"
 
     @property
     def exit_code(self) -> int:

@@ -137,7 +137,9 @@ def _table(sheet: Sequence[tuple[Column, int]]) -> Iterator[Line]:
 def _row(cells: Sequence[tuple[Column, int, Entry]]) -> Line:
     pieces = [Piece(" " * _INDENT)]
     for place, (one, width, entry) in enumerate(cells):
-        text = _filled(clip(entry.text, width), width, on_the_left=one.is_number)
+        text = clip(entry.text, width)
+        if one.is_number or place < len(cells) - 1:  # no blanks at the end of a line
+            text = _filled(text, width, on_the_left=one.is_number)
         pieces += [Piece(" " * _GAP)] if place else []
         pieces.append(Piece(text, entry.tone))
     return tuple(pieces)
