@@ -65,7 +65,7 @@ def _rows(card: Card) -> Entry | None:
         f"{numbers[1]} uncorrected" if numbers[1] else None,
         "pending" if flags[0] else None,
         "failed" if flags[1] else None,
-        f"no spare in {numbers[2]} banks" if numbers[2] else None,
+        f"banks without spares: {numbers[2]}" if numbers[2] else None,
     )
     return Entry("0") if not text else warned(text, bool(numbers[1] or numbers[2] or any(flags)))
 

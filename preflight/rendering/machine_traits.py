@@ -33,12 +33,12 @@ def traits(devices: Sequence[Device], cards: Sequence[Card]) -> tuple[Pair, ...]
 
 
 def _by_value(names: Sequence[str], entries: Sequence[Entry | None]) -> Entry:
-    """``none on gpu0 to gpu6; gpu reset on gpu7``; cards whose value is unknown are left out."""
+    """``gpu0 to gpu6: none; gpu7: gpu reset``; cards whose value is unknown are left out."""
     where: dict[Entry, list[str]] = {}
     for name, entry in zip(names, entries, strict=True):
         if entry:
             where.setdefault(entry, []).append(name)
-    words = [f"{entry.text} on {among(some, names)}" for entry, some in where.items()]
+    words = [f"{among(some, names)}: {entry.text}" for entry, some in where.items()]
     return warned("; ".join(words), any(entry.tone == "caution" for entry in where))
 
 
