@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from preflight.facts import Absence, Cgroup, DeviceFile, Driver, HostFacts, Machine, known
+from preflight.facts import (
+    NOT_ASKED,
+    Absence,
+    Cgroup,
+    DeviceFile,
+    Driver,
+    HostFacts,
+    Machine,
+    known,
+)
 from preflight.records import Device, Host
 from preflight.rendering.machine_parts import (
     Entry,
@@ -95,7 +104,8 @@ def _cgroup(group: Cgroup) -> str | None:
     words = [_allowed(limit, noun) for noun, limit in limits]
     if used is not None and group.memory_limit_GiB is not None and words[0]:
         words[0] += f" ({gib(used)} used)"
-    return f"v{group.version}: {listed(*words)}"
+    told = listed(*words)
+    return f"v{group.version}: {told}" if told else f"v{group.version}"
 
 
 def _allowed(limit: float | Absence | None, noun: str) -> str | None:
@@ -212,17 +222,16 @@ def driver_in_short(machine: Machine, devices: Sequence[Device]) -> str:
 
 def _device_files(driver: Driver) -> Entry | None:
     """Those that this process cannot open, or how many there are."""
-    files = known(driver.files)
-    if not files:
+    files = known(driver.files) or ()
+    tried = [one for one in files if one.is_open != NOT_ASKED]
+    if not tried:
         return None
-    closed = [one for one in files if one.is_open is not True and _was_asked(one)]
+    closed = [one for one in tried if one.is_open is not True]
     if closed:
         return Entry("; ".join(f"{one.path} {_refusal(one)}" for one in closed), "caution")
+    if len(tried) < len(files):
+        return Entry(f"{len(tried)} of {len(files)} can be opened, the others were not tried")
     return Entry(f"{len(files)}, all can be opened")
-
-
-def _was_asked(one: DeviceFile) -> bool:
-    return not (isinstance(one.is_open, Absence) and one.is_open.reason == "not asked")
 
 
 def _refusal(one: DeviceFile) -> str:

@@ -12,7 +12,7 @@ import pytest
 from preflight.records import Record
 from preflight.rendering.report_html import render
 
-from . import extremes, sample
+from . import extremes, machines, odd_machines, sample
 
 pytestmark = pytest.mark.long
 
@@ -35,7 +35,11 @@ def _browse(page: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("make", [sample.failing, sample.passing, extremes.hostile])
+def _of_a_machine() -> Record:
+    return machines.record_of(odd_machines.ill_b200(), odd_machines.hostile(extremes.ALL))
+
+
+@pytest.mark.parametrize("make", [sample.failing, sample.passing, extremes.hostile, _of_a_machine])
 def test_the_report_opens_without_an_error(tmp_path: Path, make: Callable[[], Record]) -> None:
     """Style and script pass the page's own policy, and nothing from the record runs."""
     page = tmp_path / "report.html"

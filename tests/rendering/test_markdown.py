@@ -6,7 +6,7 @@ import pytest
 
 from preflight.rendering import markdown
 
-from . import extremes, gold, sample
+from . import extremes, gold, machines, odd_machines, sample
 from .test_protocol import RECORDS
 
 
@@ -55,3 +55,21 @@ def test_commands_in_an_action_are_code() -> None:
     """Single backticks that a check writes make code; an odd one is shown."""
     assert markdown.prose("run `a_b` now") == "run `a_b` now"
     assert markdown.prose("run `a_b now") == "run \\`a\\_b now"
+
+
+def test_the_machine_stands_among_the_facts() -> None:
+    """Driver, links and topology have a line each; a record without machines has none of them."""
+    text = markdown.render(machines.record_of(machines.eight_mi300x()))
+    assert "| Driver | 6.12.12, ROCm 6.4.1 |" in text
+    assert "| Links | 7 × XGMI at 64 GB/s a direction, on each card |" in text
+    assert "| Topology | XGMI between all cards |" in text
+    assert "| Driver |" not in markdown.render(sample.passing())
+
+
+def test_a_machine_adds_no_markup() -> None:
+    """Strings of the machine show just their characters, in a table that stays one."""
+    text = markdown.render(machines.record_of(odd_machines.hostile(extremes.ALL)))
+    outside = re.sub(r"(?s)(`{3,})text\n.*?\n\1\n", "", text)
+    assert set(re.findall(r"<[^>]*>", outside)) == {"<sub>", "</sub>"}
+    rows = [line for line in text.splitlines() if line.startswith("| Driver |")]
+    assert [len(re.findall(r"(?<!\\)\|", row)) for row in rows] == [3]

@@ -9,7 +9,7 @@ from preflight import folders
 from preflight.records import Record, decode_record
 from preflight.rendering import protocol
 
-from . import extremes, sample
+from . import extremes, machines, odd_machines, sample
 
 RECORDS = {
     "passing": sample.passing,
@@ -18,6 +18,9 @@ RECORDS = {
     "nothing": sample.nothing_found,
     "simulated": sample.simulated,
     "hostile": extremes.hostile,
+    "machine": lambda: machines.record_of(machines.eight_h100()),
+    "ill machine": lambda: machines.record_of(odd_machines.ill_b200()),
+    "hostile machine": lambda: machines.record_of(odd_machines.hostile(extremes.ALL)),
 }
 
 
