@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -56,6 +57,20 @@ def test_a_mistake_in_a_plan_is_answered_as_shown(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.stderr, done.stdout, done.returncode) == (answer, "", 2)
+
+
+def test_the_help_of_inspect_is_as_shown() -> None:
+    """The help in README.md is what the program prints on 100 columns."""
+    command, _, answer = _block("console", "preflight inspect --help").partition("\n")
+    words = shlex.split(command.removeprefix("$ preflight "))
+    done = subprocess.run(
+        [sys.executable, "-m", "preflight", *words],
+        env={**os.environ, "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stderr, done.stdout, done.returncode) == ("", answer, 0)
 
 
 def test_every_stage_is_in_the_table() -> None:
