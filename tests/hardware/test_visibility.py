@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from preflight.hardware.visibility import AMD_VARIABLES, NVIDIA_VARIABLES, visible
+from preflight.hardware.visibility import (
+    AMD_VARIABLES,
+    NVIDIA_VARIABLES,
+    order_is_uncertain,
+    shown_slices,
+    visible,
+)
 
 UUIDS = [
     "GPU-5d1c8e0a-9f3b-4c2d-8e7f-0a1b2c3d4e5f",
@@ -92,3 +98,61 @@ def test_amd(environment: dict[str, str], shown: tuple[int, ...], hiding: list[s
 def test_no_device_at_all() -> None:
     """A machine without devices shows none, whatever is set."""
     assert visible([], {CUDA: "0"}, NVIDIA_VARIABLES) == ((), ())
+
+
+SLICES = {
+    "MIG-0a1b2c3d-1111-2222-3333-444455556666": 2,
+    "MIG-0a1bffff-1111-2222-3333-444455556666": 2,
+    "MIG-GPU-5d1c8e0a-9f3b-4c2d-8e7f-0a1b2c3d4e5f/1/0": 0,
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "shown", "chosen"),
+    [
+        ("MIG-0a1b2c3d-1111-2222-3333-444455556666", (2,), [0]),
+        ("mig-0A1B2", (2,), [0]),
+        ("MIG-0a1b2,MIG-0a1bf", (2,), [0, 1]),
+        ("MIG-0a1b2,MIG-0a1b2", (2,), [0]),
+        ("MIG-GPU-5d1c8e0a-9f3b-4c2d-8e7f-0a1b2c3d4e5f/1/0", (0,), [2]),
+        ("MIG-0a1b", (), []),
+        ("MIG-77", (), []),
+        ("GPU-a0b1", (2,), []),
+        ("1", (1,), []),
+        ("", (), []),
+    ],
+)
+def test_slices(value: str, shown: tuple[int, ...], chosen: list[int]) -> None:
+    """A MIG slice, or a unique prefix of its UUID, shows the card that it is a part of."""
+    assert visible(UUIDS, {CUDA: value}, NVIDIA_VARIABLES, SLICES)[0] == shown
+    assert shown_slices({CUDA: value}, SLICES) == tuple(list(SLICES)[index] for index in chosen)
+
+
+def test_no_variable_names_no_slice() -> None:
+    """Without the variable nothing is chosen."""
+    assert shown_slices({}, SLICES) == ()
+
+
+ORDER = "CUDA_DEVICE_ORDER"
+
+
+@pytest.mark.parametrize(
+    ("environment", "products", "shown", "uncertain"),
+    [
+        ({CUDA: "0"}, ["H100", "L4"], (0,), True),
+        ({CUDA: " 0 "}, ["H100", "L4"], (0,), True),
+        ({CUDA: "0", ORDER: "FASTEST_FIRST"}, ["H100", "L4"], (0,), True),
+        ({CUDA: "0", ORDER: "PCI_BUS_ID"}, ["H100", "L4"], (0,), False),
+        ({CUDA: "0"}, ["H100", "H100"], (0,), False),
+        ({CUDA: "0,1"}, ["H100", "L4"], (0, 1), False),
+        ({CUDA: "7"}, ["H100", "L4"], (), False),
+        ({CUDA: "GPU-5d1c8"}, ["H100", "L4"], (0,), False),
+        ({CUDA: "GPU-5d1c8,1"}, ["H100", "L4", "L4"], (0, 1), True),
+        ({}, ["H100", "L4"], (0, 1), False),
+    ],
+)
+def test_the_order_of_cuda(
+    environment: dict[str, str], products: list[str], shown: tuple[int, ...], uncertain: bool
+) -> None:
+    """Indices mean the same to CUDA and to NVML but for several products in CUDA's own order."""
+    assert order_is_uncertain(environment, products, shown) is uncertain
