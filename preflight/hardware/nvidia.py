@@ -2,121 +2,170 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-import pynvml
+import msgspec
 
-from preflight.facts import Absence
+from preflight.facts import Absence, Driver, known
+from preflight.hardware.files import Files
+from preflight.hardware.nvidia_card import read_card
+from preflight.hardware.nvidia_driver import (
+    read_device_files,
+    read_driver,
+    read_driver_without_nvml,
+)
+from preflight.hardware.nvidia_identity import UNKNOWN_PRODUCT, Identity, read_identity, told_as
+from preflight.hardware.nvidia_topology import Ends, read_peers, read_topology
+from preflight.hardware.nvml_calls import Asking, as_is
 from preflight.hardware.protocol import Say, Sighting, silent
-from preflight.hardware.visibility import NVIDIA_VARIABLES, visible
-from preflight.records import Device
+from preflight.hardware.visibility import (
+    NVIDIA_VARIABLES,
+    order_is_uncertain,
+    shown_slices,
+    visible,
+)
 
-GIB = 1024**3
+_VARIABLE = NVIDIA_VARIABLES[0]
 
-_REASONS = {
-    pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: "not found",
-    pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "driver not loaded",
-    pynvml.NVML_ERROR_NOT_SUPPORTED: "not supported",
-    pynvml.NVML_ERROR_NO_PERMISSION: "no permission",
-    pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: "driver lacks the call",
-    pynvml.NVML_ERROR_GPU_IS_LOST: "device lost",
-    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "library and kernel module differ",
-}
+
+@dataclass(frozen=True)
+class _Shown:
+    """Which of the cards the environment shows, and what it hides."""
+
+    cards: tuple[tuple[Identity, Asking], ...]
+    hidden: tuple[str, ...]
+    absences: tuple[Absence, ...]
 
 
 class NvidiaBackend:
-    """What NVML says; ``look`` may block inside the driver."""
+    """What NVML and the kernel's files say; ``look`` may block inside the driver."""
+
+    def __init__(self, files: Files | None = None, environ: Mapping[str, str] = os.environ) -> None:
+        self._files = files or Files()
+        self._environ = environ
 
     def look(self, node: str, say: Say = silent) -> Sighting:
         """Devices in NVML's order, which is that of their PCI addresses."""
+        system = Asking(say)
+        failed = system.value("nvmlInit", read=as_is)
+        if isinstance(failed, Absence):
+            failure = msgspec.structs.replace(failed, what="NVML")
+            return Sighting(
+                looked_for=f"NVML: {failure.reason}",
+                driver=read_driver_without_nvml(system, self._files, failure),
+                absences=(failure,),
+            )
         try:
-            pynvml.nvmlInit()
-        except pynvml.NVMLError as error:
-            absence = _absence("NVML", error)
-            return Sighting(looked_for=f"NVML: {absence.reason}", absences=(absence,))
-        try:
-            return self._sighting(node)
+            return self._sighting(node, system)
         finally:
-            with contextlib.suppress(pynvml.NVMLError):  # what was seen stays true
-                pynvml.nvmlShutdown()
+            system.value("nvmlShutdown", read=as_is)  # where it fails, what was seen stays true
 
-    def _sighting(self, node: str) -> Sighting:
-        absences: list[Absence] = []
-
-        def ask(what: str, call: Callable[[], Any]) -> Any:
-            try:
-                return call()
-            except pynvml.NVMLError as error:
-                absences.append(_absence(what, error))
-                return None
-
-        driver = ask("driver version", lambda: _text(pynvml.nvmlSystemGetDriverVersion()))
-        cuda = ask("CUDA version of the driver", pynvml.nvmlSystemGetCudaDriverVersion_v2)
-        count = ask("number of devices", pynvml.nvmlDeviceGetCount) or 0
-        devices = []
-        for index in range(count):
-            handle = ask(f"gpu{index}", partial(pynvml.nvmlDeviceGetHandleByIndex, index))
-            if handle is not None:
-                devices.append(_device(handle, index, node, driver, _cuda_version(cuda), ask))
-        shown, hiding = visible([d.uuid for d in devices], os.environ, NVIDIA_VARIABLES)
-        hidden = [d for i, d in enumerate(devices) if i not in shown]
+    def _sighting(self, node: str, system: Asking) -> Sighting:
+        driver = read_driver(system, self._files)
+        count = system.whole("nvmlDeviceGetCount")
+        cards, lost = _cards(system, known(count) or 0)
+        shown = self._shown(cards)
+        ends = [
+            Ends(
+                asking=asking,
+                device=identity.device(node, driver),
+                card=read_card(asking, identity, self._files),
+            )
+            for identity, asking in shown.cards
+        ]
+        topology, unconnected = read_topology(ends)
+        peers, unreached = read_peers(ends)
+        files = read_device_files(shown.cards, self._files, system.say)
         return Sighting(
-            looked_for=f"NVML: driver {driver or 'unknown'}, {count} device(s)",
-            devices=tuple(d for i, d in enumerate(devices) if i in shown),
-            hidden=tuple(f"{d.name} ({d.product}) by {', '.join(hiding)}" for d in hidden),
-            absences=tuple(absences),
+            looked_for=f"NVML: driver {known(driver.version) or 'unknown'}, "
+            f"{known(count) or 0} device(s)",
+            devices=tuple(end.device for end in ends),
+            cards=tuple(end.card for end in ends),
+            hidden=shown.hidden,
+            driver=msgspec.structs.replace(driver, files=files),
+            topology=topology,
+            peers=peers,
+            absences=(
+                *_system_absences(driver, count),
+                *lost,
+                *(one for identity, _ in cards for one in identity.absences()),
+                *shown.absences,
+                *unconnected,
+                *unreached,
+            ),
         )
 
-
-def _device(
-    handle: Any,
-    index: int,
-    node: str,
-    driver: str | None,
-    driver_cuda: str | None,
-    ask: Callable[[str, Callable[[], Any]], Any],
-) -> Device:
-    name = f"gpu{index}"
-    product = ask(f"product of {name}", lambda: _text(pynvml.nvmlDeviceGetName(handle)))
-    memory = ask(f"memory of {name}", lambda: pynvml.nvmlDeviceGetMemoryInfo(handle))
-    capability = ask(
-        f"compute capability of {name}",
-        lambda: pynvml.nvmlDeviceGetCudaComputeCapability(handle),
-    )
-    pci = ask(f"PCI address of {name}", lambda: pynvml.nvmlDeviceGetPciInfo(handle))
-    return Device(
-        name=name,
-        node=node,
-        kind="cuda",
-        product=product or "unknown NVIDIA device",
-        uuid=ask(f"UUID of {name}", lambda: _text(pynvml.nvmlDeviceGetUUID(handle))),
-        pci=None if pci is None else pci_address(_text(pci.busId)),
-        memory_GiB=None if memory is None else round(int(memory.total) / GIB, 2),
-        architecture=None if capability is None else f"sm_{capability[0]}{capability[1]}",
-        driver=driver,
-        driver_cuda=driver_cuda,
-    )
-
-
-def pci_address(bus_id: str) -> str:
-    """``0000:9a:00.0`` from NVML's ``00000000:9A:00.0``; large domains keep their digits."""
-    domain, _, rest = bus_id.lower().partition(":")
-    return f"{int(domain, 16):04x}:{rest}"
+    def _shown(self, cards: Sequence[tuple[Identity, Asking]]) -> _Shown:
+        identities = [identity for identity, _ in cards]
+        slices = {
+            one.uuid: index
+            for index, identity in enumerate(identities)
+            if not isinstance(identity.slices, Absence)
+            for one in identity.slices
+            if one.uuid
+        }
+        uuids = [known(identity.uuid) for identity in identities]
+        shown, hiding = visible(uuids, self._environ, NVIDIA_VARIABLES, slices)
+        hidden = [
+            f"{_described(one)} by {', '.join(hiding)}"
+            for index, one in enumerate(identities)
+            if index not in shown
+        ]
+        absences = []
+        for uuid in shown_slices(self._environ, slices):
+            if slices[uuid] not in shown:
+                continue  # an entry before it has ended the list
+            text, absence = _part(identities[slices[uuid]], uuid, self._environ[_VARIABLE])
+            hidden.append(text)
+            absences.append(absence)
+        products = [known(identity.product) for identity in identities]
+        if order_is_uncertain(self._environ, products, shown):
+            absences.append(_UNCERTAIN)
+        visible_cards = tuple(card for index, card in enumerate(cards) if index in shown)
+        return _Shown(cards=visible_cards, hidden=tuple(hidden), absences=tuple(absences))
 
 
-def _cuda_version(number: int | None) -> str | None:
-    """``13.0`` from 13000."""
-    return None if number is None else f"{number // 1000}.{number % 1000 // 10}"
+_UNCERTAIN = Absence(
+    what=_VARIABLE,
+    reason="failed",
+    detail="it counts cards of several products in CUDA's own order, fastest first, which no "
+    "driver tells: name them by UUID, or set CUDA_DEVICE_ORDER=PCI_BUS_ID",
+)
 
 
-def _text(value: str | bytes) -> str:
-    """NVML's strings were bytes before nvidia-ml-py 12."""
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+def _cards(system: Asking, count: int) -> tuple[list[tuple[Identity, Asking]], tuple[Absence, ...]]:
+    """Every card that gives a handle, and the ones that do not."""
+    cards, lost = [], []
+    for index in range(count):
+        name = f"gpu{index}"
+        handle = system.about(name).value("nvmlDeviceGetHandleByIndex", index, read=as_is)
+        if isinstance(handle, Absence):
+            lost.append(told_as(name, handle))
+        else:
+            asking = system.about(name, handle)
+            cards.append((read_identity(asking), asking))
+    return cards, tuple(lost)
 
 
-def _absence(what: str, error: Any) -> Absence:
-    return Absence(what=what, reason=_REASONS.get(error.value, "failed"), detail=str(error))
+def _system_absences(driver: Driver, count: int | Absence) -> tuple[Absence, ...]:
+    facts = {
+        "driver version": driver.version,
+        "CUDA version of the driver": driver.cuda,
+        "number of devices": count,
+    }
+    return tuple(told_as(what, fact) for what, fact in facts.items() if isinstance(fact, Absence))
+
+
+def _described(identity: Identity) -> str:
+    return f"{identity.name} ({known(identity.product) or UNKNOWN_PRODUCT})"
+
+
+def _part(identity: Identity, uuid: str, value: str) -> tuple[str, Absence]:
+    """What to say of a card of which the environment shows one MIG slice only."""
+    slices = () if isinstance(identity.slices, Absence) else identity.slices
+    name = next(one.name for one in slices if one.uuid == uuid)
+    text = f"{_described(identity)} but for its MIG slice {name} by {_VARIABLE}={value}"
+    detail = f"{uuid} is the slice {name} of {identity.name}; the facts told are the whole card's"
+    return text, Absence(what=_VARIABLE, reason="not supported", detail=detail)

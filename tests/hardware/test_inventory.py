@@ -13,9 +13,10 @@ from preflight.hardware.cpu import CpuBackend
 from preflight.hardware.inventory import backends_for, take_inventory
 from preflight.hardware.nvidia import NvidiaBackend
 from preflight.hardware.protocol import Backend, Sighting
+from preflight.hardware.simulated_nvml import SimulatedNvml
 from preflight.records import Device
 
-from .fake_nvml import FakeNvml, install
+from .nvml_in_place import install
 from .sysfs import write_machine, write_pci
 
 CARD = Device(name="gpu0", node="n", kind="cuda", product="NVIDIA H100")
@@ -106,7 +107,7 @@ def test_an_amd_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, acceler
     """The real backends on a machine with 8 x MI300X and no driver of NVIDIA."""
     for name in ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"):
         monkeypatch.delenv(name, raising=False)
-    library = FakeNvml()
+    library = SimulatedNvml()
     library.broken["nvmlInitWithFlags"] = pynvml.NVML_ERROR_DRIVER_NOT_LOADED
     install(monkeypatch, library)
     inventory = take_inventory(accelerator, root=write_machine(tmp_path))
@@ -120,7 +121,7 @@ def test_an_nvidia_machine(
 ) -> None:
     """The real backends on a machine with 2 x H100 and no KFD."""
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    install(monkeypatch, FakeNvml())
+    install(monkeypatch, SimulatedNvml())
     inventory = take_inventory(accelerator, root=tmp_path)
     assert [device.architecture for device in inventory.devices] == ["sm_90", "sm_90"]
     assert inventory.absences == ()
