@@ -15,6 +15,8 @@ from preflight.hardware.nvidia import NvidiaBackend
 from preflight.hardware.protocol import Say, Sighting, silent
 from preflight.hardware.simulated_nvml import SimulatedNvml
 
+NODE = "/sys/bus/pci/devices/0000:1b:00.0"
+"""The first simulated card in sysfs."""
 newer = pytest.mark.skipif(
     not hasattr(pynvml, "nvmlDeviceGetRepairStatus"),
     reason="the oldest nvidia-ml-py that preflight runs with lacks some of these calls",
@@ -63,3 +65,16 @@ def flat(facts: Any, at: str = "") -> dict[str, Any]:
     for name, fact in inside.items():
         found.update(flat(fact, f"{at}.{name}".lstrip(".")))
     return found
+
+
+def old_and_new() -> SimulatedNvml:
+    """One card that supports everything, retired pages and remapped rows alike."""
+    library = SimulatedNvml(1)
+    library.cards[0].retired = (0, 0)
+    return library
+
+
+def write_place(root: Path) -> None:
+    """What the kernel says of the first card's place among the CPUs."""
+    write(root, f"{NODE}/numa_node", "1\n")
+    write(root, f"{NODE}/local_cpulist", "48-95,144-191\n")
