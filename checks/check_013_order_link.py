@@ -33,14 +33,12 @@ def check_link(situation: Situation, result: Result) -> None:
     cards = {card.device: card for card in machine.cards}
     found = pairs(devices, kind, topology=machine.topology, cards=cards)
     result.attach("\n".join(map(str, found)))
-    apart = [pair for pair in found if pair.is_joined is False]
-    if _is_by_bridges(situation, devices):
-        apart = _without_partner(apart, [pair for pair in found if pair.is_joined is not False])
-    if apart:
-        products = sorted({_called(situation, device) for device in devices})
+    bridged = _is_by_bridges(situation, devices) and any(pair.is_joined for pair in found)
+    trouble = _alone(found) if bridged else _apart(found, kind)
+    if trouble:
+        products = few(sorted({_called(situation, device) for device in devices}))
         result.fail(
-            f"{kind} was bought; {len(apart)} of {len(found)} pairs of cards have no {kind}: "
-            f"{few([str(pair) for pair in apart], 4)}; the cards: {few(products)}",
+            f"{kind} was bought; {trouble}; the cards: {products}",
             claim(situation.order, f"cards without {kind} were delivered, or its links are down"),
         )
         return
@@ -83,15 +81,25 @@ def _implied(bought: Sequence[Product]) -> str | None:
 
 
 def _is_by_bridges(situation: Situation, devices: Sequence[Device]) -> bool:
-    """Whether bridges join the cards, which reach one to three others and not all."""
-    products = [situation.product_of(device) for device in devices]
-    return any(one and one.link and one.link.shape == "bridge" for one in products)
+    """Whether bridges join the cards that were bought, each with one to three others, not all."""
+    products = situation.bought or [situation.product_of(device) for device in devices]
+    return all(one and one.link and one.link.shape == "bridge" for one in products)
 
 
-def _without_partner(apart: Sequence[Pair], joined: Sequence[Pair]) -> list[Pair]:
-    """Pairs of which a card is joined to none at all."""
-    paired = {name for pair in joined for name in (pair.first, pair.second)}
-    return [pair for pair in apart if not {pair.first, pair.second} <= paired]
+def _apart(found: Sequence[Pair], kind: str) -> str:
+    """Pairs that the link does not join; empty where it joins all."""
+    apart = [str(pair) for pair in found if pair.is_joined is False]
+    words = f"{len(apart)} of {len(found)} pairs of cards have no {kind}: {few(apart, 4)}"
+    return words if apart else ""
+
+
+def _alone(found: Sequence[Pair]) -> str:
+    """Cards without any partner; empty where a bridge joins each with one."""
+    apart = [pair for pair in found if pair.is_joined is False]
+    paired = {name for pair in found if pair not in apart for name in (pair.first, pair.second)}
+    names = dict.fromkeys(name for pair in apart for name in (pair.first, pair.second))
+    alone = [name for name in names if name not in paired]
+    return f"no bridge joins {few(alone)} with another card" if alone else ""
 
 
 def _refuse_the_unread(unknown: Sequence[Pair], cards: dict[str, Card]) -> None:

@@ -48,7 +48,8 @@ def check_toolkit(
         result.skip(f"no floor is known for CUDA {toolkit} and driver {device.driver}")
     if not enough:
         _judge_older(device, situation, toolkit, facts, result)
-    elif facts.get("cuda_available") is False:
+        return
+    if facts.get("cuda_available") is False:
         result.fail(
             f"driver {device.driver} is new enough for CUDA {toolkit}, and torch does not start: "
             f"{words or 'it finds no device'}",

@@ -53,9 +53,7 @@ def test_the_count_comes_first_in_the_failure() -> None:
     """Both numbers and the product are the first words, then the cards that are there."""
     result = judged(order.check_count, situation(order={"gpus": 8, "product": "H100 SXM"}))
     assert result.status == "fail"
-    assert result.reason == (
-        "2 of 8 H100 SXM were found: gpu0 0000:1b:00.0, gpu1 0000:1c:00.0"
-    )
+    assert result.reason == ("2 of 8 H100 SXM were found: gpu0 0000:1b:00.0, gpu1 0000:1c:00.0")
 
 
 def test_a_card_that_a_virtual_machine_holds_is_the_sellers() -> None:
@@ -172,7 +170,9 @@ def test_cards_that_wait_for_their_driver_are_not_the_sellers_yet() -> None:
     bus = (on_bus(0, Absence(reason="not found")), on_bus(1, Absence(reason="not found")))
     found = situation(devices=(), order=TWO_B200, machine=facts(bus=bus))
     result = judged(order.check_count, found)
-    assert result.reason.startswith("0 of 2 B200 were found: on the PCI bus and not in the driver's")
+    assert result.reason.startswith(
+        "0 of 2 B200 were found: on the PCI bus and not in the driver's"
+    )
     assert "mend what driver.present names" in result.action
 
 
@@ -195,9 +195,7 @@ def test_a_driver_that_is_not_there_counts_nothing() -> None:
         Absence(what="KFD", reason="not found"),
         Absence(what="/dev/kfd", reason="no permission"),
     )
-    result = judged(
-        order.check_count, situation(devices=(), order={"gpus": 2}, absences=absences)
-    )
+    result = judged(order.check_count, situation(devices=(), order={"gpus": 2}, absences=absences))
     assert (result.status, result.reason) == ("fail", "0 of 2 cards were found")
 
 

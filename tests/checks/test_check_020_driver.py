@@ -1,4 +1,4 @@
-"""The judgement of the driver."""
+"""The judgement of whether there is a driver, and of its device files."""
 
 from __future__ import annotations
 
@@ -7,11 +7,23 @@ from typing import Any
 import pytest
 
 from preflight.events import Environment
-from preflight.facts import Absence
+from preflight.facts import Absence, BusCard, DeviceFile, Driver, HostFacts
 from preflight.harness import CannotLook
+from preflight.harness.result import Result
 from preflight.records import Versions
 
-from .situations import asking, card, environment, judged, load, never, rehearsal, situation
+from .situations import (
+    asking,
+    card,
+    environment,
+    facts,
+    judged,
+    load,
+    mi300x,
+    never,
+    rehearsal,
+    situation,
+)
 
 driver = load("check_020_driver.py")
 
@@ -69,10 +81,11 @@ def test_no_torch_either() -> None:
 
 
 def test_hidden_cards_are_told_where_none_is_left() -> None:
-    """All cards hidden is a failure that names what hides them."""
+    """All cards hidden is a failure that names what hides them, and that is what to take away."""
     hidden = ("gpu0 (NVIDIA H100) by CUDA_VISIBLE_DEVICES=",)
-    result = judged(driver.check_present, nothing(hidden=hidden), ask_torch=asking(environment()))
-    assert "CUDA_VISIBLE_DEVICES=" in result.reason
+    result = judged(driver.check_present, nothing(hidden=hidden), ask_torch=never)
+    assert "hidden: gpu0 (NVIDIA H100) by CUDA_VISIBLE_DEVICES=" in result.reason
+    assert result.action == "take away what hides the cards (CUDA_VISIBLE_DEVICES=), run again"
 
 
 def test_a_driver_that_does_not_answer_could_not_be_looked_at() -> None:
@@ -88,10 +101,11 @@ def test_a_driver_that_does_not_answer_could_not_be_looked_at() -> None:
 
 def test_a_device_file_without_permission_is_a_failure() -> None:
     """Cards that are listed and cannot be opened are no use, and the way to mend it is told."""
-    denied = (Absence(what="/dev/kfd", reason="no permission", detail="add this user to render"),)
+    denied = (Absence(what="/dev/kfd", reason="no permission", detail="Permission denied"),)
     result = judged(driver.check_present, situation(absences=denied), ask_torch=never)
-    assert (result.status, result.action) == ("fail", "add this user to render")
-    assert "/dev/kfd" in result.reason
+    assert result.status == "fail"
+    assert "the card is there, and /dev/kfd may not be opened by this user" in result.reason
+    assert "usermod -aG render,video" in result.action
 
 
 def test_a_missing_device_file_is_a_failure() -> None:
@@ -117,7 +131,7 @@ def test_what_nvml_says_decides_the_action(reason: str, words: str) -> None:
     """A driver that was half updated wants a reboot, not another driver."""
     absence = Absence(what="NVML", reason=reason, detail="NVML's own words")
     machine = situation(devices=(), absences=(absence,), looked_for=(f"NVML: {reason}",))
-    result = judged(driver.check_present, machine, ask_torch=asking(environment()))
+    result = judged(driver.check_present, machine, ask_torch=never)
     assert words in result.action
 
 
@@ -128,56 +142,169 @@ def test_absences_are_evidence() -> None:
     assert "gpu3: device lost. GPU is lost" in result.evidence
 
 
+def on_bus(driver_name: str | Absence, vendor: str = "NVIDIA") -> BusCard:
+    """A card on the PCI bus, and who holds it."""
+    return BusCard(pci="0000:1b:00.0", vendor=vendor, pci_id="10de:2901", driver=driver_name)
+
+
+NO_DRIVER = Absence(what="driver", reason="not found")
+
+
 @pytest.mark.parametrize(
-    ("check", "arguments"), [("check_present", {}), ("check_toolkit", {"device": card(0)})]
+    ("held_by", "container", "reason", "action"),
+    [
+        (NO_DRIVER, None, "(no driver has taken it)", "sudo modprobe nvidia"),
+        ("vfio-pci", None, "(held by vfio-pci)", "ask the seller to give the cards"),
+        ("vfio-pci", "docker", "(held by vfio-pci)", "ask the seller to give the cards"),
+        ("nvidia", "docker", "(held by nvidia)", "start it with --gpus all"),
+        ("nvidia", "kubernetes", "(held by nvidia)", "nvidia.com/gpu"),
+        ("nvidia", None, "(held by nvidia)", "read dmesg"),
+    ],
+)
+def test_cards_on_the_bus_that_no_driver_shows(
+    held_by: str | Absence, container: str | None, reason: str, action: str
+) -> None:
+    """Who has the card decides: nobody, a virtual machine, or the host outside the container."""
+    host = HostFacts(container=container or "none")
+    machine = nothing(machine=facts(bus=(on_bus(held_by),), host=host))
+    result = judged(driver.check_present, machine, ask_torch=never)
+    assert result.status == "fail"
+    assert f"on the PCI bus: NVIDIA 0000:1b:00.0 {reason}" in result.reason
+    assert action in result.action
+
+
+def test_amds_module_is_amdgpu() -> None:
+    """The module to load is that of the card's vendor."""
+    machine = nothing(machine=facts(bus=(on_bus(NO_DRIVER, "AMD"),)))
+    result = judged(driver.check_present, machine, ask_torch=never)
+    assert "sudo modprobe amdgpu" in result.action
+
+
+def test_a_display_adapter_is_no_accelerator() -> None:
+    """The board's own graphics do not make a machine one with cards."""
+    adapter = BusCard(pci="0000:03:00.0", vendor="AMD", pci_id="1002:1", is_accelerator=False)
+    machine = nothing(machine=facts(bus=(adapter,)))
+    result = judged(driver.check_present, machine, ask_torch=asking(environment()))
+    assert "0000:03:00.0" not in result.reason and "modprobe" not in result.action
+
+
+@pytest.mark.parametrize(
+    ("absence", "wanted", "unwanted"),
+    [
+        (Absence(reason="no permission", detail="Permission denied"), "--group-add", "seller"),
+        (Absence(reason="failed", detail="Invalid argument"), "ask the seller", "usermod"),
+    ],
+)
+def test_a_shut_device_file_comes_before_the_driver(
+    absence: Absence, wanted: str, unwanted: str
+) -> None:
+    """A refusal of /dev/kfd is mended at /dev/kfd; EINVAL is no matter of groups."""
+    files = (DeviceFile(path="/dev/kfd", is_open=absence),)
+    machine = facts(bus=(on_bus("amdgpu", "AMD"),), driver=Driver(files=files))
+    result = judged(driver.check_present, nothing(machine=machine), ask_torch=never)
+    assert "/dev/kfd" in result.reason and absence.detail in result.reason
+    assert wanted in result.action and unwanted not in result.action
+
+
+def test_missing_device_files_are_named_where_a_card_is_on_the_bus() -> None:
+    """The files that a container was not given; without a card their absence is natural."""
+    gone = Driver(files=(DeviceFile(path="/dev/nvidiactl", is_open=Absence(reason="not found")),))
+    there = nothing(machine=facts(bus=(on_bus("nvidia"),), driver=gone))
+    assert (
+        "/dev/nvidiactl is not there" in judged(driver.check_present, there, ask_torch=never).reason
+    )
+    without = judged(
+        driver.check_present,
+        nothing(machine=facts(driver=gone)),
+        ask_torch=asking(environment()),
+    )
+    assert "/dev/nvidiactl" not in without.reason
+
+
+def test_under_wsl_the_driver_is_that_of_windows() -> None:
+    """No module is loaded there; a compatibility package in the path is the usual cause."""
+    machine = nothing(machine=facts(host=HostFacts(wsl=True)))
+    action = judged(driver.check_present, machine, ask_torch=never).action
+    assert "wsl --update" in action and "/usr/lib/wsl/lib" in action
+
+
+def test_a_simulation_asks_no_torch_of_this_host() -> None:
+    """A profile without a card is judged from the profile alone."""
+    result = judged(driver.check_present, nothing(options={"mode": "simulate"}), ask_torch=never)
+    assert result.status == "fail" and "install the driver" in result.action
+
+
+def opened(*files: DeviceFile, **fields: Any) -> Result:
+    """What the check of device files says."""
+    machine = facts(driver=Driver(files=files))
+    return judged(driver.check_files, situation(machine=machine, **fields))
+
+
+def file(path: str, reason: str = "", detail: str = "") -> DeviceFile:
+    """A device file that opens, or why not."""
+    return DeviceFile(path=path, is_open=Absence(reason=reason, detail=detail) if reason else True)
+
+
+NVIDIAS = (file("/dev/nvidiactl"), file("/dev/nvidia0"), file("/dev/nvidia1"))
+
+
+def test_device_files_that_open() -> None:
+    """All of them open; what display and profilers use is nobody's need."""
+    result = opened(*NVIDIAS, file("/dev/nvidia-uvm"), file("/dev/nvidia-modeset", "not found"))
+    assert result.status == "pass"
+    assert result.reason == "/dev/nvidiactl, /dev/nvidia0, /dev/nvidia1, /dev/nvidia-uvm"
+
+
+@pytest.mark.parametrize(
+    ("reason", "detail", "sentence", "action"),
+    [
+        ("no permission", "Permission denied", "may not be opened by this user", "usermod"),
+        ("failed", "Invalid argument", "the kernel refuses to open it", "ask the seller"),
+        ("not found", "", "/dev/kfd is not there", "--device /dev/kfd"),
+    ],
+)
+def test_three_ways_to_be_shut_out(reason: str, detail: str, sentence: str, action: str) -> None:
+    """EACCES, EINVAL and ENOENT are three faults with three remedies."""
+    result = opened(file("/dev/kfd", reason, detail), devices=(mi300x(0),))
+    assert result.status == "fail" and sentence in result.reason
+    assert action in result.action
+    assert f"/dev/kfd: {reason}" in result.evidence
+
+
+def test_the_file_of_somebody_elses_card_is_not_needed() -> None:
+    """Two cards of eight: the other files are shut, and rightly so."""
+    others = [file(f"/dev/nvidia{index}", "no permission") for index in range(2, 8)]
+    assert opened(*NVIDIAS, *others).status == "pass"
+
+
+def test_uvm_that_is_not_there_yet_is_a_warning() -> None:
+    """The first CUDA program makes it on a host; a container has to be given it."""
+    result = opened(*NVIDIAS, file("/dev/nvidia-uvm", "not found"))
+    assert result.status == "warn"
+    assert "/dev/nvidia-uvm is not there" in result.reason
+    assert "nvidia-modprobe" in result.action
+
+
+def test_without_cards_absent_files_are_natural_and_refusals_are_not() -> None:
+    """driver.present speaks of the absence; a refusal is the cause and fails here."""
+    absent = opened(file("/dev/nvidiactl", "not found"), devices=())
+    assert absent.status == "skip" and "driver.present" in absent.reason
+    refused = opened(file("/dev/kfd", "failed", "Invalid argument"), devices=())
+    assert refused.status == "fail"
+
+
+def test_files_that_could_not_be_looked_at() -> None:
+    """An unread folder is an error; a driver without files that we know of is no matter."""
+    unread = Absence(what="/dev", reason="no permission", detail="Permission denied")
+    with pytest.raises(CannotLook, match="/dev: no permission"):
+        judged(driver.check_files, situation(machine=facts(driver=Driver(files=unread))))
+    assert judged(driver.check_files, situation()).status == "skip"
+
+
+@pytest.mark.parametrize(
+    ("check", "arguments"), [("check_present", {"ask_torch": never}), ("check_files", {})]
 )
 def test_a_rehearsal_has_no_driver(check: str, arguments: dict[str, Any]) -> None:
     """On the CPU the driver is skipped, and torch is not asked."""
-    result = judged(getattr(driver, check), situation=rehearsal(), ask_torch=never, **arguments)
+    result = judged(getattr(driver, check), situation=rehearsal(), **arguments)
     assert (result.status, result.reason) == ("skip", "a rehearsal has no cards")
-
-
-def toolkit(answer: Environment, **fields: Any) -> Any:
-    """The judgement of one card's driver against torch's CUDA."""
-    device = card(0, **fields)
-    return judged(driver.check_toolkit, device, situation(), ask_torch=asking(answer))
-
-
-def test_a_driver_that_is_new_enough() -> None:
-    """A driver at the floor of torch's CUDA passes."""
-    result = toolkit(environment())
-    assert (result.status, result.reason) == ("pass", "driver 580.65.06 for CUDA 13.0")
-
-
-def test_a_driver_that_is_too_old() -> None:
-    """A driver below the floor fails with the floor, its source, and both ways to mend it."""
-    result = toolkit(environment(cuda_available=False), driver="535.183.01")
-    assert result.status == "fail"
-    assert "535.183.01 is older than 580.65.06, the floor of CUDA 13.0" in result.reason
-    assert "CUDA Compatibility" in result.reason
-    assert "install driver 580.65.06 or newer" in result.action
-
-
-def test_an_old_driver_with_a_compatibility_package_is_a_warning() -> None:
-    """Where torch starts all the same, the old driver is a warning."""
-    result = toolkit(environment(cuda_available=True), driver="535.183.01")
-    assert result.status == "warn"
-    assert "torch starts with it" in result.reason
-
-
-@pytest.mark.parametrize(
-    ("facts", "fields", "words"),
-    [
-        ({"cuda": None}, {}, "torch is no CUDA build"),
-        ({}, {"driver": None}, "the driver tells no version"),
-        ({"cuda": "14.0"}, {}, "no floor is known for CUDA 14.0"),
-        ({}, {"driver": "R580"}, "no floor is known"),
-        ({}, {"kind": "hip"}, "only CUDA has a driver floor"),
-    ],
-)
-def test_what_nobody_can_say_is_skipped(
-    facts: dict[str, Any], fields: dict[str, Any], words: str
-) -> None:
-    """An unknown pair of driver and toolkit is neither a pass nor a failure."""
-    result = toolkit(environment(**facts), **fields)
-    assert result.status == "skip" and words in result.reason
