@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from preflight.compat.cards import by_card, count_cards, few
-from preflight.compat.claims import identity
-from preflight.compat.missing_cards import MissingCards, not_answering
+from preflight.compat.claims import claim, identity
+from preflight.compat.missing_cards import MissingCards, is_a_variable, not_answering
 from preflight.events import Inventory
 from preflight.harness import REHEARSAL, CannotLook, Result, Situation, at_least
 
@@ -44,7 +44,10 @@ def check_count(situation: Situation, result: Result) -> None:
             "[order] of the plan",
         )
     elif lost := not_answering(inventory):
-        result.warn(f"all {bought} {product} that were bought are visible; {lost}")
+        result.warn(
+            f"all {bought} {product} that were bought are visible; {lost}",
+            claim(situation.order, f"beside what was bought there is a sick card ({lost})"),
+        )
     result.measure("cards", found, "1", limit=at_least(bought, "the order"))
     hidden = f"; hidden: {few(inventory.hidden)}" if inventory.hidden else ""
     result.note(f"{found} of {bought}{hidden}")
@@ -82,7 +85,8 @@ def _bought_here(situation: Situation, result: Result) -> int:
 def _refuse_to_guess(inventory: Inventory) -> None:
     """No device and a call that went wrong is no count of 0: raises CannotLook."""
     for absence in () if inventory.devices else inventory.absences:
-        if absence.reason in UNCOUNTED and not absence.what.startswith("/dev/"):
+        about_counting = not absence.what.startswith("/dev/") and not is_a_variable(absence.what)
+        if about_counting and absence.reason in UNCOUNTED:
             raise CannotLook(
                 f"the cards could not be counted: {absence.what}: {absence.reason}",
                 evidence=absence.detail,
@@ -101,10 +105,12 @@ def _counted(situation: Situation) -> tuple[int, int]:
 
 def _seen(inventory: Inventory, each: int) -> list[str]:
     """The devices that are there, by the address that finds them."""
-    devices = inventory.devices
-    named = few([f"{d.name} {d.pci or d.uuid or ''}".strip() for d in devices])
+    devices, groups = inventory.devices, by_card(inventory.devices)
+    named = few([f"{one.name} {one.pci or one.uuid or ''}".strip() for one, *_ in groups])
     if each > 1:
         named += f" ({each} devices make one card, {len(devices)} are there)"
+    elif len(groups) < len(devices):
+        named += f" (divided into {len(devices)} devices: order.whole speaks of that)"
     return [named] if devices else []
 
 

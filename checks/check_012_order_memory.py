@@ -8,7 +8,7 @@ from statistics import median_high
 import pytest
 
 from preflight.compat.cards import by_card
-from preflight.compat.claims import claim
+from preflight.compat.claims import claim, identity
 from preflight.facts import known
 from preflight.hardware.catalog import Product, identify
 from preflight.harness import REHEARSAL, CannotLook, Result, Situation, at_least
@@ -26,6 +26,7 @@ SHARE_OF_NEIGHBOURS = 0.99
 """Equal cards under one driver report equal sizes, to a few MiB kept for retired pages."""
 SHARE_WITH_ECC = 0.93
 """ECC on GDDR takes a sixteenth of the memory (NVIDIA, RTX 6000 Ada: 48 GB, 45 GiB with ECC)."""
+ECC_TAKES = "which takes a sixteenth of GDDR"
 
 
 @pytest.mark.check(id="order.memory", stage="order", deadline="10s")
@@ -33,9 +34,10 @@ def check_memory(situation: Situation, result: Result) -> None:
     """Every card has the memory that was bought."""
     if not situation.has_cards:
         result.skip(REHEARSAL)
-    order, cards, devices = situation.order, situation.machine.cards, situation.inventory.devices
+    order, devices = situation.order, situation.inventory.devices
     if order.memory_GB is None and not situation.bought:
         result.skip("no plan says how much memory a card has")
+    cards = {card.device: card for card in situation.machine.cards}
     if not devices:
         result.skip("no card was found; order.count and driver.present speak of that")
     whole = [group[0] for group in by_card(devices) if len(group) == 1]
@@ -44,8 +46,8 @@ def check_memory(situation: Situation, result: Result) -> None:
     judged = [d for d in whole if not _shares_memory(situation, d)]
     if not judged:
         result.skip("the memory is the host's, which system.memory shows")
+    result.attach("\n".join(f"{identity(d, cards)}: {d.memory_GiB} GiB" for d in devices))
     sized = [d for d in judged if d.memory_GiB is not None]
-    result.advise(claim(order, "cards with less memory were delivered", sized, cards))
     for judge in (_against_the_order, _against_neighbours, _against_the_product):
         judge(situation, sized, result)
     _measure(situation, sized, result)
@@ -59,7 +61,11 @@ def _against_the_order(situation: Situation, devices: Sequence[Device], result: 
         return
     short = [d for d in devices if _GB(d) < SHARE_OF_ADVERTISED * bought_GB / _share(situation, d)]
     if short:
-        result.fail(f"{bought_GB:.0f} GB were bought; {_listed(short)}")
+        share = _share(situation, short[0])
+        halves = f" ({share} devices make one card)" if share > 1 else ""
+        result.fail(
+            f"{bought_GB:.0f} GB were bought; {_listed(short)}{halves}", _claim(situation, short)
+        )
 
 
 def _against_neighbours(situation: Situation, devices: Sequence[Device], result: Result) -> None:
@@ -73,9 +79,9 @@ def _against_neighbours(situation: Situation, devices: Sequence[Device], result:
             f"{device.name} reports {_GiB(device):.1f} GiB where the others report {usual_GiB:.1f}"
         )
         if _has_ecc(situation, device) and _GiB(device) >= SHARE_WITH_ECC * usual_GiB:
-            result.warn(f"{reason}: ECC is on there, which takes a sixteenth of GDDR")
+            result.warn(f"{reason}: ECC is on there, {ECC_TAKES}", _without_ecc(device))
         else:
-            result.fail(reason)
+            result.fail(reason, _claim(situation, [device]))
 
 
 def _against_the_product(situation: Situation, devices: Sequence[Device], result: Result) -> None:
@@ -96,9 +102,9 @@ def _against_the_product(situation: Situation, devices: Sequence[Device], result
         elif _GiB(device) >= least_GiB:
             continue
         elif _has_ecc(situation, device) and _GiB(device) >= SHARE_WITH_ECC * least_GiB:
-            result.warn(f"{reason}: ECC is on, which takes a sixteenth of GDDR")
+            result.warn(f"{reason}: ECC is on, {ECC_TAKES}", _without_ecc(device))
         else:
-            result.fail(reason)
+            result.fail(reason, _claim(situation, [device]))
 
 
 def _measure(situation: Situation, devices: Sequence[Device], result: Result) -> None:
@@ -116,7 +122,10 @@ def _measure(situation: Situation, devices: Sequence[Device], result: Result) ->
             of_all = at_least(floor_GB * cards, f"{SHARE_SOURCE}, of every card bought")
             if total_GB < of_all.value:
                 together = f"{len(devices)} device(s) have {total_GB:.0f} GB together"
-                result.fail(f"{cards:g} x {bought_GB:.0f} GB were bought; {together}")
+                result.fail(
+                    f"{cards:g} x {bought_GB:.0f} GB were bought; {together}",
+                    "order.count names the cards that are missing and how to get them back",
+                )
     result.measure("memory of the smallest card", _GB(least), "GB", limit=of_one)
     result.measure("memory of all cards", total_GB, "GB", limit=of_all)
     result.note(f"{_GB(least):.0f} GB")
@@ -133,6 +142,16 @@ def _refuse_the_unread(situation: Situation, devices: Sequence[Device]) -> None:
                 evidence=why[0].detail if why else "",
                 action="mend what driver.answers names, then run again",
             )
+
+
+def _claim(situation: Situation, devices: Sequence[Device]) -> str:
+    what = "cards with less memory were delivered"
+    return claim(situation.order, what, devices, situation.machine.cards)
+
+
+def _without_ecc(device: Device) -> str:
+    card = device.pci or device.name.removeprefix("gpu")
+    return f"sudo nvidia-smi -i {card} -e 0 and a reboot give it back, without that protection"
 
 
 def _meant(situation: Situation, device: Device) -> tuple[Product, ...]:

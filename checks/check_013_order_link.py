@@ -57,10 +57,14 @@ def check_whole(situation: Situation, result: Result) -> None:
     cards, devices = situation.machine.cards, situation.inventory.devices
     if not devices:
         result.skip("no card was found; order.count and driver.present speak of that")
-    divided = {d.name: words for d in devices if (words := _division(situation, d))}
+    divided: dict[str, list[str]] = {}
+    for device in devices:
+        divided.setdefault(_division(situation, device), []).append(device.name)
+    divided.pop("", None)
     if divided:
-        named = few([f"{name} {words}" for name, words in divided.items()])
-        result.fail(f"slices are not cards: {named}", _undivide(situation, list(divided)))
+        named = "; ".join(f"{few(names)} {words}" for words, names in divided.items())
+        names = [name for names in divided.values() for name in names]
+        result.fail(f"slices are not cards: {named}", _undivide(situation, names))
         return
     for card in cards:
         for fact in (card.mig, card.partition):
@@ -124,14 +128,14 @@ def _division(situation: Situation, device: Device) -> str:
     """How a device is divided, or of what it is a slice; empty for a whole card."""
     card = {card.device: card for card in situation.machine.cards}.get(device.name)
     if (device.uuid or "").startswith("MIG-"):
-        return f"is a MIG slice ({device.product})"
+        return f"by UUID a MIG slice ({device.product})"
     if card is not None and card.mig is True:
         slices = () if isinstance(card.mig_slices, Absence) else card.mig_slices
-        return f"has MIG on ({few(slices) or 'no slice made, so no program can use it'})"
+        return f"with MIG on ({few(slices) or 'no slice made, so no program can use it'})"
     if card is not None and isinstance(card.partition, str) and card.partition.upper() != "SPX":
-        return f"is in compute partition {card.partition}"
+        return f"in compute partition {card.partition}"
     same = [d.name for d in situation.inventory.devices if d.pci and d.pci == device.pci]
-    return f"shares the card {device.pci} with {len(same) - 1} other(s)" if len(same) > 1 else ""
+    return f"on one card, {device.pci}" if len(same) > 1 else ""
 
 
 def _undivide(situation: Situation, names: Sequence[str]) -> str:

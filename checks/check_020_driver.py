@@ -36,7 +36,7 @@ def check_present(
     machine = situation.machine
     result.attach("\n".join(f"{a.what}: {a.reason}. {a.detail}" for a in inventory.absences))
     if inventory.devices:
-        _judge_access(inventory.absences, result)
+        _judge_access(inventory.absences, machine.driver.files, result)
         result.note(_described(inventory.devices))
         return
     nothing = NoAccelerator(inventory=inventory, machine=machine, container=situation.container)
@@ -78,12 +78,16 @@ def check_files(situation: Situation, result: Result) -> None:
     result.note(few(opened, 4))
 
 
-def _judge_access(absences: tuple[Absence, ...], result: Result) -> None:
+def _judge_access(
+    absences: tuple[Absence, ...], files: tuple[DeviceFile, ...] | Absence, result: Result
+) -> None:
     """Cards are listed: a shut device file makes them useless, a fact without permission not."""
+    opened = {} if isinstance(files, Absence) else {file.path: file.is_open for file in files}
     for absence in absences:
         if absence.what.startswith("/dev/"):
-            trouble = explain(absence.what, absence)
-            result.fail(f"the card is there, and {trouble.sentence}", trouble.action)
+            told = opened.get(absence.what)  # in the kernel's own words, where it was opened
+            trouble = explain(absence.what, told if isinstance(told, Absence) else absence)
+            result.fail(f"the driver lists cards, and {trouble.sentence}", trouble.action)
     for absence in absences:
         if absence.reason == "no permission":
             result.warn(f"{absence.what}: no permission", absence.detail)

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from preflight.compat.advice import action_for
-from preflight.compat.drivers import driver_floor, floor_source, is_at_least, package_error, serves
+from preflight.compat.drivers import (
+    OLD_FLOORS,
+    driver_floor,
+    floor_source,
+    is_at_least,
+    package_error,
+    serves,
+)
 from preflight.events import Environment
 from preflight.facts import Absence, known
 from preflight.hardware.catalog import Product
@@ -117,13 +124,17 @@ def _judge_older(
     """An older driver serves with a forward compatibility package, which torch alone can tell."""
     floor = driver_floor(toolkit)
     older = f"driver {device.driver} is older than {floor}"
+    product = situation.product_of(device)
+    allowed = product is not None and product.data_center and toolkit not in OLD_FLOORS
     if not facts.get("cuda_available"):
+        speaks = f" (this driver speaks {device.driver_cuda})" if device.driver_cuda else ""
+        package = f", or the cuda-compat package of CUDA {toolkit}" if allowed else ""
         result.fail(
             f"{older}, the floor of CUDA {toolkit} ({floor_source(toolkit)})",
-            f"install driver {floor} or newer, or a torch built for an older CUDA",
+            f"install driver {floor} or newer on the host{package}, or a torch built for an older "
+            f"CUDA{speaks}",
         )
         return
-    product = situation.product_of(device)
     if product is not None and not product.data_center:
         result.warn(
             f"{older}, and torch starts with it, though {product.name} allows no forward "

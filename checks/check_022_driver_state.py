@@ -8,6 +8,7 @@ import pytest
 
 from preflight.compat.cards import few
 from preflight.compat.claims import claim
+from preflight.compat.missing_cards import is_a_variable
 from preflight.facts import ORDINARY, Absence, Card, Fabric, absences_in
 from preflight.harness import REHEARSAL, CannotLook, Result, Situation
 from preflight.records import Device
@@ -15,6 +16,7 @@ from preflight.records import Device
 FABRIC_MANAGER = "nvidia-fabricmanager"
 SPOKEN_OF = ("driver not loaded", "library and kernel module differ")
 """Reasons of which driver.present speaks."""
+BY_UUID = "name the cards by UUID (nvidia-smi -L), or set CUDA_DEVICE_ORDER=PCI_BUS_ID"
 _CARD = re.compile(r"gpu\d+")
 
 
@@ -72,7 +74,7 @@ def check_mode(device: Device, situation: Situation, result: Result) -> None:
     elif mode != "default":
         result.warn(
             f"{device.name} is in compute mode {mode}: one process at a time, and a second one "
-            "(a data loader, a debugger, a check of ours) fails with 'busy or unavailable'",
+            "(another rank, a debugger) fails with 'busy or unavailable'",
             reset,
         )
     off = "; persistence mode is off: the first call after a pause takes seconds"
@@ -88,7 +90,7 @@ def check_answers(situation: Situation, result: Result) -> None:
     result.attach("\n".join(f"{gap.what}: {gap.reason}. {gap.detail}" for gap in gaps))
     lost = {_place(gap): gap for gap in reversed(gaps) if gap.reason == "device lost"}
     if lost:
-        fallen = few([f"{name} has fallen off the bus ({gap.what})" for name, gap in lost.items()])
+        fallen = few([f"{name} has fallen off the bus{_words(gap)}" for name, gap in lost.items()])
         devices = [d for d in situation.inventory.devices if d.name in lost]
         result.fail(
             fallen,
@@ -96,12 +98,16 @@ def check_answers(situation: Situation, result: Result) -> None:
             + claim(situation.order, fallen, devices, situation.machine.cards),
         )
         return
+    unsure = [gap for gap in gaps if is_a_variable(gap.what)]
+    gaps = [gap for gap in gaps if gap not in unsure]
     if gaps:
         asked = few([f"{gap.what}: {gap.reason}" for gap in gaps], 3)
         raise CannotLook(
             f"{len(gaps)} question(s) to the driver have no answer: {asked}",
             action=_ask_again(gaps[0]),
         )
+    if unsure:
+        result.warn(f"{unsure[0].what}: {unsure[0].detail or unsure[0].reason}", BY_UUID)
     if not situation.inventory.devices:
         result.skip("no card was found; driver.present speaks of that")
     result.note(f"{len(situation.machine.cards)} card(s) answered")
@@ -153,6 +159,11 @@ def _place(gap: Absence) -> str:
     """``gpu3`` of ``memory of gpu3``; what was asked, where no card is named."""
     match = _CARD.search(gap.what)
     return match[0] if match else gap.what
+
+
+def _words(gap: Absence) -> str:
+    """The vendor's own words, in brackets."""
+    return f" ({gap.detail})" if gap.detail else ""
 
 
 def _ask_again(absence: Absence) -> str:

@@ -10,14 +10,19 @@ from preflight.records import Device, Order
 
 
 def claim(
-    order: Order, what: str, devices: Sequence[Device] = (), cards: Iterable[Card] = ()
+    order: Order,
+    what: str,
+    devices: Sequence[Device] = (),
+    cards: Iterable[Card] = (),
+    *,
+    called: str = "the cards",
 ) -> str:
     """``send the seller this report (order ORD-1042): ...``, ending with who the devices are."""
     reference = f" (order {order.reference})" if order.reference else ""
     by_name = {card.device: card for card in cards}
     identities = few([identity(device, by_name) for device in devices])
     return f"send the seller this report{reference}: {what}" + (
-        f"; the cards: {identities}" if identities else ""
+        f"; {called}: {identities}" if identities else ""
     )
 
 

@@ -7,6 +7,8 @@ linux, device cgroup (what is not passed is refused with EPERM).
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Iterable
 
@@ -18,6 +20,9 @@ PER_CARD = re.compile(r"/dev/(nvidia\d+|dri/renderD\d+)")
 """One for each card; a container is given those of its own cards only."""
 ON_DEMAND = ("/dev/nvidia-uvm",)
 """Made by root's first use of CUDA (nvidia-modprobe); without it no program computes."""
+FILTERED = os.strerror(errno.EPERM)
+"""What the device cgroup answers for a device that was not passed in; a mode or group refuses with
+EACCES."""
 NEEDED = re.compile(r"/dev/(nvidiactl|nvidia\d+|kfd|dri/renderD\d+|dxg)")
 
 
@@ -52,7 +57,9 @@ def troubles(files: Iterable[DeviceFile], *, cards: int) -> tuple[Trouble, ...]:
 def explain(path: str, why: Absence) -> Trouble:
     """What a file that cannot be opened means: refused to us, refused by the driver, or absent."""
     words = f": {why.detail}" if why.detail else ""
-    if why.reason == "no permission":
+    if why.reason == "no permission" and why.detail == FILTERED:
+        sentence, action = f"{path} is kept from us by a device cgroup{words}", _pass_in(path)
+    elif why.reason == "no permission":
         sentence, action = f"{path} may not be opened by this user{words}", _permission(path)
     elif why.reason == "not found":
         sentence, action = f"{path} is not there", _pass_in(path)
@@ -69,8 +76,8 @@ def explain(path: str, why: Absence) -> Trouble:
 def _permission(path: str) -> str:
     if path.startswith("/dev/nvidia"):
         return (
-            f"give this user read and write access: ls -l {path} shows whose it is; in a container "
-            "the runtime's device filter refuses it: start it with --gpus all"
+            f"give this user read and write access: ls -l {path} shows whose it is (the driver's "
+            "option NVreg_DeviceFileMode=0666 is the default)"
         )
     return (
         "sudo usermod -aG render,video $USER and log in again; in a container add the host's group "

@@ -51,13 +51,15 @@ class MissingCards(msgspec.Struct, frozen=True, kw_only=True):
     def action(self) -> str:
         """What gets them back: the user's own doing first, then the seller's."""
         away, hidden = self.on_the_bus, self.inventory.hidden
-        if not self.inventory.devices and away and all(_waits(one) for one in away):
-            return "the cards are there and no driver shows them: mend what driver.present names"
         steps, explained = [], len(hidden)
-        if hidden:
-            variables = sorted({text.rpartition(" by ")[2] for text in hidden})
+        if not self.inventory.devices and not hidden and all(_waits(one) for one in away):
+            steps.append("no driver shows a card: mend what driver.present names, and run again")
+            explained += len(away)
+        hiding = sorted({text.rpartition(" by ")[2] for text in hidden})
+        if variables := [one for one in hiding if "=" in one]:
             steps.append(f"take away what hides cards ({', '.join(variables)}) and run again")
-        if any(is_ours(one) for one in away) and (given := self._pass_in()):
+        withheld = len(variables) < len(hiding) or any(is_ours(one) for one in away)
+        if withheld and (given := self._pass_in()):
             steps.append(given)
             explained += sum(is_ours(one) for one in away)
         if explained < self.count:
@@ -78,12 +80,14 @@ class MissingCards(msgspec.Struct, frozen=True, kw_only=True):
         return ""
 
     def _claim(self) -> str:
-        gone = few([one.pci for one in self.on_the_bus])
-        what = f"{gone} cannot be used" if gone else "no further card is on the PCI bus"
+        devices, gone = self.inventory.devices, few([one.pci for one in self.on_the_bus])
+        more = "no further card" if devices else "no card"
+        what = f"{gone} cannot be used" if gone else f"{more} is on the PCI bus"
         if isinstance(self.machine.bus, Absence):
-            what = "cards are missing"
-        missing = f"{self.count} missing, {what}"
-        return claim(self.order, missing, self.inventory.devices, self.machine.cards)
+            what = "the PCI bus could not be read"
+        missing = f"{self.count} card(s) missing ({what})"
+        called = "those that are there"
+        return claim(self.order, missing, devices, self.machine.cards, called=called)
 
 
 def not_answering(inventory: Inventory) -> str:
@@ -95,6 +99,11 @@ def not_answering(inventory: Inventory) -> str:
 def is_a_card(what: str) -> bool:
     """Whether an absence speaks of a card as a whole: ``gpu3``, not ``memory of gpu3``."""
     return what.startswith("gpu") and what[3:].isdecimal()
+
+
+def is_a_variable(what: str) -> bool:
+    """Whether an absence speaks of a variable that shows or hides cards, not of a question."""
+    return what.endswith("_VISIBLE_DEVICES")
 
 
 def _waits(card: BusCard) -> bool:

@@ -66,7 +66,10 @@ class NoAccelerator(msgspec.Struct, frozen=True, kw_only=True):
             return WSL
         if self.on_the_bus:
             return self._for_the_bus()
-        return next((REMEDIES[reason] for reason in sorted(reasons & set(REMEDIES))), "")
+        remedies = [REMEDIES[reason] for reason in sorted(reasons & set(REMEDIES))]
+        if not remedies and self.container == "kubernetes":
+            return _let_in(self.container)
+        return remedies[0] if remedies else ""
 
     def _shut(self) -> tuple[Trouble, ...]:
         """Device files that are in the way; absent ones only where a card is on the bus."""
@@ -109,7 +112,7 @@ def _is_of(trouble: Trouble, vendors: set[str]) -> bool:
 def _let_in(container: str) -> str:
     if container == "kubernetes":
         return (
-            "the node has cards and the pod was given none: ask for nvidia.com/gpu (amd.com/gpu) "
+            "the pod was given no card: ask for nvidia.com/gpu (amd.com/gpu) "
             "in its resources, and look at NVIDIA_VISIBLE_DEVICES"
         )
     return (

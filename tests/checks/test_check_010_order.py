@@ -65,8 +65,8 @@ def test_a_card_that_a_virtual_machine_holds_is_the_sellers() -> None:
         "0000:1c:00.0 (10de:2901, held by vfio-pci)"
     )
     assert result.action == (
-        "send the seller this report (order ORD-1042): 1 missing, 0000:1c:00.0 cannot be used; the "
-        "cards: gpu0 GPU-00000000-77a1-4c0e-9d1f-0242ac110002 serial 1652923"
+        "send the seller this report (order ORD-1042): 1 card(s) missing (0000:1c:00.0 cannot be "
+        "used); those that are there: gpu0 GPU-00000000-77a1-4c0e-9d1f-0242ac110002 serial 1652923"
     )
 
 
@@ -87,7 +87,7 @@ def test_a_card_without_a_driver_is_found_on_the_bus() -> None:
 def test_nothing_more_on_the_bus_is_said() -> None:
     """A card that is not even plugged in is the seller's."""
     result = judged(order.check_count, one_of_two(on_bus(0)))
-    assert "1 missing, no further card is on the PCI bus" in result.action
+    assert "1 card(s) missing (no further card is on the PCI bus)" in result.action
 
 
 @pytest.mark.parametrize(
@@ -157,12 +157,14 @@ def test_a_lost_card_is_named() -> None:
         "warn",
         "all 2 cards that were bought are visible; not answering: gpu2: device lost",
     )
+    assert "there is a sick card" in enough.action
 
 
 def test_no_card_at_all() -> None:
     """Nothing found fails with 0 of what was bought, before any talk of versions."""
     result = judged(order.check_count, situation(devices=(), order=TWO_B200))
     assert (result.status, result.reason) == ("fail", "0 of 2 B200 were found")
+    assert "driver.present" in result.action and "seller" in result.action
 
 
 def test_cards_that_wait_for_their_driver_are_not_the_sellers_yet() -> None:
@@ -173,7 +175,9 @@ def test_cards_that_wait_for_their_driver_are_not_the_sellers_yet() -> None:
     assert result.reason.startswith(
         "0 of 2 B200 were found: on the PCI bus and not in the driver's"
     )
-    assert "mend what driver.present names" in result.action
+    assert result.action == (
+        "no driver shows a card: mend what driver.present names, and run again"
+    )
 
 
 @pytest.mark.parametrize(
@@ -250,7 +254,10 @@ def test_partitions_of_one_card_are_one_card() -> None:
     result = judged(
         order.check_count, situation(devices=slices, order={"gpus": 8, "product": "MI300X"})
     )
-    assert result.reason.startswith("1 of 8 MI300X was found")
+    assert result.reason == (
+        "1 of 8 MI300X was found: gpu0 0000:0a:00.0 (divided into 8 devices: order.whole speaks of "
+        "that)"
+    )
 
 
 def test_cards_of_another_vendor_are_not_the_missing_ones() -> None:

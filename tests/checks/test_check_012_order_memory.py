@@ -44,6 +44,7 @@ def test_every_card_with_too_little_memory_is_named() -> None:
         "80 GB were bought; gpu1, gpu2 have 43 GB; gpu3 has 69 GB",
     )
     assert "(order ORD-9): cards with less memory were delivered" in result.action
+    assert "gpu3 GPU-00000003" in result.action and "gpu0 GPU" not in result.action
 
 
 def test_forty_for_eighty_is_found_by_the_product() -> None:

@@ -152,7 +152,7 @@ def test_mig_slices_are_no_cards() -> None:
     """One A100 with two slices for two cards: the slices and the command are told."""
     cards = Card(device="gpu0", mig=True, mig_slices=("3g.40gb", "3g.40gb")), Card(device="gpu1")
     result = whole(card(0), card(1), cards=cards)
-    assert result.reason == "slices are not cards: gpu0 has MIG on (3g.40gb, 3g.40gb)"
+    assert result.reason == "slices are not cards: gpu0 with MIG on (3g.40gb, 3g.40gb)"
     assert result.action.startswith("sudo nvidia-smi -i 0000:1b:00.0 -mig 0 (on the host")
     assert "likewise" not in result.action
     assert "(order ORD-6): slices were delivered for cards" in result.action
@@ -167,7 +167,7 @@ def test_mig_without_a_slice_serves_no_program() -> None:
 def test_a_slice_that_is_shown_as_a_device() -> None:
     """By its UUID a device is a slice, whatever the card says."""
     named = card(0, uuid="MIG-41b3d1a5", product="NVIDIA A100-SXM4-80GB MIG 3g.40gb")
-    assert "gpu0 is a MIG slice" in whole(named, cards=(Card(device="gpu0"),)).reason
+    assert "gpu0 by UUID a MIG slice" in whole(named, cards=(Card(device="gpu0"),)).reason
 
 
 def test_compute_partitions_are_no_cards() -> None:
@@ -175,10 +175,11 @@ def test_compute_partitions_are_no_cards() -> None:
     cards = tuple(Card(device=f"gpu{index}", partition="CPX") for index in range(8))
     slices = [mi300x(index, pci="0000:0a:00.0") for index in range(8)]
     told = whole(*slices, cards=cards)
-    assert told.reason.startswith("slices are not cards: gpu0 is in compute partition CPX, ")
+    names = "gpu0, gpu1, gpu2, gpu3, gpu4, gpu5, gpu6, gpu7"
+    assert told.reason == f"slices are not cards: {names} in compute partition CPX"
     assert "amd-smi set --gpu all --compute-partition SPX" in told.action
     seen = whole(*slices)
-    assert "gpu0 shares the card 0000:0a:00.0 with 7 other(s)" in seen.reason
+    assert seen.reason == f"slices are not cards: {names} on one card, 0000:0a:00.0"
 
 
 def test_an_unread_mode_is_an_error() -> None:

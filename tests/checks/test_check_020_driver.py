@@ -104,8 +104,18 @@ def test_a_device_file_without_permission_is_a_failure() -> None:
     denied = (Absence(what="/dev/kfd", reason="no permission", detail="Permission denied"),)
     result = judged(driver.check_present, situation(absences=denied), ask_torch=never)
     assert result.status == "fail"
-    assert "the card is there, and /dev/kfd may not be opened by this user" in result.reason
+    assert "the driver lists cards, and /dev/kfd may not be opened by this user" in result.reason
     assert "usermod -aG render,video" in result.action
+
+
+def test_the_kernels_own_words_are_told_where_the_file_was_opened() -> None:
+    """The inventory's absence carries advice; the file's own says what the kernel answered."""
+    advice = Absence(what="/dev/kfd", reason="failed", detail="Invalid argument: ask the provider")
+    own = Absence(what="/dev/kfd", reason="failed", detail="Invalid argument")
+    files = Driver(files=(DeviceFile(path="/dev/kfd", is_open=own),))
+    machine = situation(absences=(advice,), machine=facts(driver=files))
+    result = judged(driver.check_present, machine, ask_torch=never)
+    assert result.reason.endswith("refuses to open it (failed: Invalid argument)")
 
 
 def test_a_missing_device_file_is_a_failure() -> None:
@@ -171,6 +181,13 @@ def test_cards_on_the_bus_that_no_driver_shows(
     assert result.status == "fail"
     assert f"on the PCI bus: NVIDIA 0000:1b:00.0 {reason}" in result.reason
     assert action in result.action
+
+
+def test_a_pod_without_a_card_asks_for_one() -> None:
+    """Nothing on the bus and no driver in sight: the pod's resources come first."""
+    host = HostFacts(container="kubernetes")
+    result = judged(driver.check_present, nothing(machine=facts(host=host)), ask_torch=never)
+    assert result.action.startswith("the pod was given no card: ask for nvidia.com/gpu")
 
 
 def test_amds_module_is_amdgpu() -> None:

@@ -63,7 +63,16 @@ def test_a_driver_that_is_too_old() -> None:
     assert result.status == "fail"
     assert "535.183.01 is older than 580.65.06, the floor of CUDA 13.0" in result.reason
     assert "CUDA Compatibility" in result.reason
-    assert "install driver 580.65.06 or newer" in result.action
+    assert result.action == (
+        "install driver 580.65.06 or newer on the host, or the cuda-compat package of CUDA 13.0, "
+        "or a torch built for an older CUDA (this driver speaks 13.0)"
+    )
+
+
+def test_no_compatibility_package_is_advised_where_none_works() -> None:
+    """A GeForce is told of the driver and of an older torch alone."""
+    result = toolkit(environment(cuda_available=False), **RTX_4090, driver="535.183.01")
+    assert result.status == "fail" and "cuda-compat" not in result.action
 
 
 def test_before_cuda_11_each_toolkit_has_its_own_floor() -> None:

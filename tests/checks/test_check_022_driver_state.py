@@ -162,7 +162,7 @@ def test_a_card_that_is_lost_is_named() -> None:
     denied = Absence(what="nvmlDeviceGetSerial", reason="no permission")
     result = answers(Card(device="gpu0", serial=denied), Card(device="gpu1", ecc=Ecc(enabled=lost)))
     assert result.status == "fail"
-    assert result.reason == "gpu1 has fallen off the bus (gpu1 nvmlDeviceGetEccMode)"
+    assert result.reason == "gpu1 has fallen off the bus (GPU is lost)"
     assert "XID 79" in result.action and "gpu1 GPU-00000001" in result.action
     assert "GPU is lost" in result.evidence
 
@@ -170,7 +170,7 @@ def test_a_card_that_is_lost_is_named() -> None:
 def test_a_card_that_was_lost_before_it_was_described() -> None:
     """The inventory knows it by name alone."""
     result = answers(Card(device="gpu0"), absences=(Absence(what="gpu3", reason="device lost"),))
-    assert result.reason == "gpu3 has fallen off the bus (gpu3)"
+    assert result.reason == "gpu3 has fallen off the bus"
 
 
 @pytest.mark.parametrize("reason", ["no permission", "deadline", "failed", "not readable"])
@@ -182,6 +182,14 @@ def test_a_question_without_an_answer_is_an_error(reason: str) -> None:
     whole = Absence(what="CUDA version of the driver", reason=reason)
     with pytest.raises(CannotLook, match="CUDA version of the driver"):
         answers(Card(device="gpu0"), absences=(whole,))
+
+
+def test_an_order_of_cards_that_is_not_sure_is_a_warning() -> None:
+    """A variable that counts cards in an order which no driver tells is no silent driver."""
+    unsure = Absence(what="CUDA_VISIBLE_DEVICES", reason="failed", detail="counts fastest first")
+    result = answers(Card(device="gpu0"), absences=(unsure,))
+    assert (result.status, result.reason) == ("warn", "CUDA_VISIBLE_DEVICES: counts fastest first")
+    assert "CUDA_DEVICE_ORDER=PCI_BUS_ID" in result.action
 
 
 def test_what_other_checks_speak_of_is_left_to_them() -> None:

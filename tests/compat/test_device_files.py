@@ -25,6 +25,13 @@ def test_groups_are_the_answer_to_eacces_alone() -> None:
     assert "usermod -aG render,video" in trouble.action and "--group-add" in trouble.action
 
 
+def test_eperm_is_the_containers_list_of_devices() -> None:
+    """The device cgroup refuses with another error than groups do, and no group mends it."""
+    trouble = explain("/dev/kfd", Absence(reason="no permission", detail="Operation not permitted"))
+    assert trouble.sentence.startswith("/dev/kfd is kept from us by a device cgroup")
+    assert "--device /dev/kfd" in trouble.action and "usermod" not in trouble.action
+
+
 def test_einval_is_no_matter_of_groups() -> None:
     """The kernel refuses: the runtime or the driver, and nobody is sent to usermod."""
     trouble = explain("/dev/kfd", Absence(reason="failed", detail="Invalid argument"))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from faults.runs import inventory, open_run, options
 
 from preflight.events import Ended, Environment, Started
+from preflight.facts import Absence, Card, HostFacts, Machine
+from preflight.harness import CannotLook
 from preflight.harness.journal import read_journal
 from preflight.harness.situation import Situation, read_situation
 from preflight.plan import Plan
-from preflight.records import Check, Versions
+from preflight.records import Check, Device, Order, Versions
 
 DONE = Check(id="system.one", stage="system", title="One", status="pass")
 
@@ -70,3 +73,72 @@ def test_a_journal_without_an_inventory_is_a_fault_of_ours() -> None:
     """A phase starts after it."""
     with pytest.raises(AssertionError):
         read_situation([inventory("gpu0")])
+
+
+@pytest.mark.parametrize(
+    ("mode", "answer"), [("certify", True), ("simulate", True), ("rehearse", False)]
+)
+def test_a_simulated_card_is_a_card(tmp_path: Path, mode: str, answer: bool) -> None:
+    """Only a rehearsal has none to judge."""
+    assert read(tmp_path, mode=mode).has_cards is answer
+
+
+H100 = Device(
+    name="gpu0",
+    node="node-a",
+    kind="cuda",
+    product="NVIDIA H100 80GB HBM3",
+    memory_GiB=79.65,
+    architecture="sm_90",
+)
+
+
+def known(found: Situation, **machine: object) -> Situation:
+    """The situation with facts of the machine."""
+    made = Machine(node="node-a", **machine)  # type: ignore[arg-type]
+    found.inventory = msgspec.structs.replace(found.inventory, machine=made)
+    return found
+
+
+def test_the_catalogue_knows_what_was_bought(tmp_path: Path) -> None:
+    """An order may mean several products, one, or none that is known."""
+    found = read(tmp_path)
+    assert found.bought == ()
+    found.order = Order(product="H100 80GB")
+    assert [one.name for one in found.bought] == ["H100 SXM 80GB", "H100 PCIe 80GB"]
+    found.order = Order(product="H1000")
+    assert found.bought == ()
+
+
+def test_the_catalogue_knows_what_a_device_is(tmp_path: Path) -> None:
+    """By its name, and not against its PCI id, memory or architecture."""
+    found = read(tmp_path)
+    product = found.product_of(H100)
+    assert product is not None and product.name == "H100 SXM 80GB"
+    h800 = known(found, cards=(Card(device="gpu0", pci_id="10de:2324"),))
+    assert h800.product_of(H100) is None
+    assert found.product_of(msgspec.structs.replace(H100, memory_GiB=40.0)) is None
+
+
+@pytest.mark.parametrize(
+    ("seen", "answer"),
+    [
+        ("none", None),
+        ("podman", "podman"),
+        (Absence(reason="not asked"), "docker"),
+    ],
+)
+def test_the_container_is_told(tmp_path: Path, seen: str | Absence, answer: str | None) -> None:
+    """The facts have the word; where they are silent, the few of the record's host."""
+    found = known(read(tmp_path), host=HostFacts(container=seen))
+    host = msgspec.structs.replace(found.inventory.host, container="docker")
+    found.inventory = msgspec.structs.replace(found.inventory, host=host)
+    assert found.container == answer
+
+
+def test_without_a_look_at_the_machine_its_facts_are_an_error(tmp_path: Path) -> None:
+    """The first thing that was looked for says what did not answer."""
+    found = read(tmp_path)
+    found.inventory = msgspec.structs.replace(found.inventory, machine=None)
+    with pytest.raises(CannotLook):
+        _ = found.machine
