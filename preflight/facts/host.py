@@ -59,6 +59,8 @@ class RdmaPort(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     link_layer: Text = NOT_ASKED
     """``infiniband`` or ``ethernet``."""
     rate_Gbps: Number = NOT_ASKED
+    is_open: Flag = NOT_ASKED
+    """Whether this process can open its file of /dev/infiniband, without which nothing uses it."""
     pci: Text = NOT_ASKED
     numa_node: Whole = NOT_ASKED
     nearest: str = ""
@@ -95,8 +97,9 @@ class Service(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class KernelEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line of the kernel's log that speaks of an accelerator."""
 
-    kind: Literal["xid", "sxid", "ras", "amdgpu", "pcie", "memory"]
-    """``memory`` is the killer of processes that take too much of it."""
+    kind: Literal["xid", "sxid", "nvidia", "ras", "amdgpu", "pcie", "memory"]
+    """``nvidia`` is a card that its driver could not start, ``amdgpu`` a hang or reset, ``memory``
+    the killer of processes that take too much of it."""
     code: int | None = None
     """Number of the XID or SXID."""
     pci: str | None = None
@@ -119,6 +122,8 @@ class HostFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sockets: Whole = NOT_ASKED
     cpus_online: Whole = NOT_ASKED
     cpus_allowed: Whole = NOT_ASKED
+    allowed_cpus: Text = NOT_ASKED
+    """The CPUs behind that number, as the kernel lists them: ``0-47,96-143``."""
     memory_available_GiB: Number = NOT_ASKED
     swap_GiB: Number = NOT_ASKED
     numa: tuple[NumaNode, ...] | Absence = NOT_ASKED
