@@ -7,13 +7,17 @@ from preflight.harness.errors_over_bounds import measure_errors
 from preflight.harness.outcomes import CannotLook, ProbeFailed
 from preflight.harness.result import Result, at_least, at_most, exactly
 from preflight.harness.situation import REHEARSAL, Situation
+from preflight.harness.survey import NOT_OFFERED, OUT_OF_SIGHT, Survey
 
 __all__ = [
-    "REHEARSAL",
     "CannotLook",
+    "NOT_OFFERED",
+    "OUT_OF_SIGHT",
     "ProbeFailed",
+    "REHEARSAL",
     "Result",
     "Situation",
+    "Survey",
     "at_least",
     "at_most",
     "exactly",
