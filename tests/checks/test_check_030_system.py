@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from preflight.facts import Absence, KernelEvent
 from preflight.harness import CannotLook
 from preflight.harness.result import Result
 
+from .machines import HEALTHY, eight_h100, look, sole_alarm, spoiled
 from .situations import card, judged, load, rehearsal, situation
 
 system = load("check_030_system.py")
@@ -26,6 +28,7 @@ def shm(size_GiB: float | None, cards: int = 2) -> Result:
         (64.0, 8, "pass"),
         (0.5, 8, "pass"),
         (0.499, 8, "warn"),
+        (0.0625, 8, "fail"),
         (0.0625, 1, "warn"),
         (0.07, 1, "pass"),
         (0.0625, 0, "warn"),
@@ -34,7 +37,7 @@ def shm(size_GiB: float | None, cards: int = 2) -> Result:
     ],
 )
 def test_shared_memory_is_wanted_by_every_rank(size_GiB: float, cards: int, status: str) -> None:
-    """64 MiB a rank are wanted, and Docker's default of 64 MiB is too small for any."""
+    """64 MiB a rank are wanted; Docker's 64 MiB are too little for one, and fail several."""
     result = shm(size_GiB, cards)
     assert result.status == status
     (size,) = result.measurements
@@ -43,8 +46,8 @@ def test_shared_memory_is_wanted_by_every_rank(size_GiB: float, cards: int, stat
 
 def test_small_shared_memory_says_how_to_enlarge_it() -> None:
     """The warning tells size, need, and the flag of the container."""
-    result = shm(0.0625, 8)
-    assert result.reason == "/dev/shm has 0.0625 GiB, 8 ranks want 0.5 GiB"
+    result = shm(0.125, 8)
+    assert result.reason == "/dev/shm has 0.125 GiB, 8 ranks want 0.5 GiB"
     assert "--shm-size" in result.action
 
 
@@ -101,3 +104,92 @@ def test_memory_and_cores_are_measured() -> None:
         ("host memory", 1511.4, "GiB"),
         ("cores", 192, "1"),
     ]
+
+
+def test_case_061_eight_cards_with_dockers_shared_memory() -> None:
+    """NCCL cannot create its segments: a failure before torch starts, with the flag to mend it."""
+    facts = {"record.shm_GiB": 0.0625, "host.shm_free_GiB": 0.0625}
+    check = sole_alarm(eight_h100(), facts, "system.shm")
+    assert check.status == "fail" and "--shm-size" in check.action
+
+
+def test_shared_memory_that_is_full() -> None:
+    """What ended programs have left there takes the ranks' room."""
+    check = sole_alarm(eight_h100(), {"host.shm_free_GiB": 0.1}, "system.shm")
+    assert check.status == "warn"
+    assert check.reason.startswith("/dev/shm is nearly full: 0.1 of 64 GiB are free")
+
+
+def test_gloo_needs_no_shared_memory() -> None:
+    """A rehearsal with Docker's default is warned, not failed."""
+    machine = spoiled(HEALTHY["rehearsal"](), {"record.shm_GiB": 0.0625})
+    assert look("system.shm", machine).status == "warn"
+
+
+def test_a_hard_limit_of_open_files_is_the_containers() -> None:
+    """What the user cannot raise alone is said."""
+    facts = {"record.open_files": 512, "host.open_files_hard": 512}
+    check = sole_alarm(eight_h100(), facts, "system.limits")
+    assert "--ulimit nofile" in check.action
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        (
+            {"host.cgroup.memory_limit_GiB": 512.0},
+            "512 GiB of memory are allowed, and the cards hold 637 GiB",
+        ),
+        (
+            {"host.cgroup.processes": 1024},
+            "only 1024 processes and threads are allowed, 8 ranks may need 2048",
+        ),
+        (
+            {"host.cgroup.cpus": 4.0},
+            "the time of 4 CPUs is less than one for each of 8 ranks",
+        ),
+    ],
+)
+def test_a_control_group_that_is_too_tight(facts: dict[str, Any], reason: str) -> None:
+    """It is a warning that names limit and need."""
+    check = sole_alarm(eight_h100(), facts, "system.cgroup")
+    assert check.status == "warn" and check.reason.startswith(reason)
+    assert "start the container" in check.action
+
+
+def test_a_control_group_with_room() -> None:
+    """Its limits stand in the note and in the record."""
+    facts = {
+        "host.cgroup.memory_limit_GiB": 1024.0,
+        "host.cgroup.processes": 2048,
+        "host.cgroup.cpus": 64.0,
+    }
+    check = look("system.cgroup", spoiled(eight_h100(), facts))
+    assert (check.status, check.reason) == ("pass", "1024 GiB, 64 CPUs")
+    assert {m.name for m in check.measurements} == {
+        "limit of memory",
+        "limit of processes",
+        "CPU time",
+    }
+
+
+@pytest.mark.parametrize(("reason", "status"), [("not found", "skip"), ("failed", "error")])
+def test_a_control_group_that_is_not_to_be_seen(reason: str, status: str) -> None:
+    """No control group is a skip; one that cannot be read is an error."""
+    absence = Absence(what="/proc/self/cgroup", reason=reason)
+    facts = {f"host.cgroup.{n}": absence for n in ("version", "memory_limit_GiB", "cpus")}
+    assert look("system.cgroup", spoiled(eight_h100(), facts)).status == status
+
+
+def test_what_the_kernel_has_killed_for_memory_is_a_note() -> None:
+    """It may have been another tenant's program."""
+    event = KernelEvent(kind="memory", text="Out of memory: Killed process", count=2, age_s=60.0)
+    check = look("system.memory", spoiled(eight_h100(), {"host.kernel_log": (event,)}))
+    assert check.status == "pass"
+    assert "the kernel has killed for memory 2 times, last 1 min 0 s ago" in check.reason
+
+
+def test_fewer_cores_than_the_machine_has() -> None:
+    """The note says how many others there are."""
+    check = look("system.memory", spoiled(eight_h100(), {"record.cores": 16}))
+    assert check.reason == "1511 GiB, 16 cores of 192 that are online"
