@@ -12,6 +12,7 @@ import pytest
 
 from preflight import clock
 from preflight.events import Environment
+from preflight.facts import Absence
 from preflight.harness.checkpoint_site import checkpoint_site
 from preflight.harness.injecting import InjectedFault
 from preflight.harness.outcomes import CannotLook, ProbeFailed
@@ -21,6 +22,7 @@ from preflight.harness.rank_service import RankCall, RankService
 from preflight.harness.result import Result
 from preflight.harness.situation import Situation
 from preflight.harness.software import look_at_environment
+from preflight.harness.telemetry import Sampler
 from preflight.plan import Plan
 from preflight.records import Device
 
@@ -152,6 +154,18 @@ def _given(request: pytest.FixtureRequest, situation: Situation, device: Device)
             action="compare CUDA_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES with the driver's list",
         )
     return {"device": device.torch_device, "seed": situation.options.seed}
+
+
+@pytest.fixture
+def telemetry(situation: Situation) -> Callable[[Device], Sampler]:
+    """Watches a device at work: ``with telemetry(device) as sampler: probe(...)``.
+
+    ``sampler.samples`` holds what was seen, once the block has ended.
+    """
+    if situation.options.mode == "certify":
+        return Sampler
+    absence = Absence(what="telemetry", reason="not asked", detail="the CPU stands in for the card")
+    return lambda device: Sampler(device, absence=absence)
 
 
 @pytest.fixture(scope="session")
