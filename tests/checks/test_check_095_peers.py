@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from preflight.harness.result import Result
 from preflight.records import Check, Measurement
 
@@ -28,9 +30,18 @@ def products(device: str, **speeds: float) -> Check:
     )
 
 
+def copies(device: str, **rates: float) -> Check:
+    """kernel.host_link of one card: ``host_to_device=55`` for 55 GB/s."""
+    measured = tuple(
+        Measurement(name=name.replace("_", " "), value=value, unit="GB/s")
+        for name, value in rates.items()
+    )
+    return msgspec.structs.replace(products(device), id="kernel.host_link", measurements=measured)
+
+
 def judge(*checks: Check) -> Result:
-    """The judgement of as many H100 as there are results."""
-    cards = tuple(card(i) for i in range(len(checks)))
+    """The judgement of as many H100 as have results."""
+    cards = tuple(card(i) for i in range(len({check.device for check in checks})))
     return judged(peers.check_peers, situation(devices=cards, results=checks))
 
 
@@ -57,3 +68,25 @@ def test_a_card_so_slow_that_its_square_is_smaller_is_compared() -> None:
     assert result.status == "fail"
     assert result.reason.startswith("gpu0 reaches 0% of the median")
     assert "gpu0: bfloat16 256³ 0.7 TFLOP/s" in result.evidence
+
+
+def test_a_card_with_a_slow_link_is_named() -> None:
+    """Copies of equal cards are compared direction by direction."""
+    result = judge(
+        copies("gpu0", host_to_device=55.0, device_to_host=54.0),
+        copies("gpu1", host_to_device=54.0, device_to_host=26.0),
+        copies("gpu2", host_to_device=55.0, device_to_host=53.0),
+    )
+    assert result.status == "fail"
+    assert result.reason == (
+        "gpu1 reaches 49% of the median of equal cards in copies device to host"
+    )
+
+
+def test_copies_that_say_nothing_of_the_link_are_not_compared() -> None:
+    """Pageable memory, a link that others used, and both ways at once have names of their own."""
+    result = judge(
+        copies("gpu0", host_to_device=55.0, both_ways_at_once=98.0),
+        copies("gpu1", **{"host_to_device,_pageable": 6.0, "both_ways_at_once": 40.0}),
+    )
+    assert (result.status, result.measurements) == ("skip", [])
