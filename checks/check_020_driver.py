@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from preflight.compat.cards import by_card, few
-from preflight.compat.device_files import ON_DEMAND, explain, troubles
+from preflight.compat.device_files import ON_DEMAND, Trouble, explain, troubles
 from preflight.compat.drivers import driver_floor
 from preflight.compat.no_accelerator import NoAccelerator
 from preflight.events import Environment
@@ -59,13 +59,14 @@ def check_files(situation: Situation, result: Result) -> None:
             evidence=files.detail,
         )
     result.attach("\n".join(map(_state, files)))
-    shut = troubles(files, cards=len(by_card(devices)))
-    if not devices:
-        shut = tuple(one for one in shut if one.reason != "not found")
+    every = troubles(files, cards=len(by_card(devices)))
+    shut = [one for one in every if not (one.reason == "not found" and _may_lack(one, devices))]
     if shut:
         result.fail(few([one.sentence for one in shut], 3), shut[0].action)
     elif not devices:
         result.skip("no card was found; driver.present speaks of that")
+    elif not any(file.is_open is True for file in files):
+        result.skip("the driver shows its cards through other files (WSL, Jetson)")
     for file in files:
         if file.path in ON_DEMAND and isinstance(file.is_open, Absence):
             trouble = explain(file.path, file.is_open)
@@ -91,6 +92,15 @@ def _judge_access(
     for absence in absences:
         if absence.reason == "no permission":
             result.warn(f"{absence.what}: no permission", absence.detail)
+
+
+def _may_lack(trouble: Trouble, devices: tuple[Device, ...]) -> bool:
+    """Whether an absent file tells nothing: there is no card, or NVML shows cards without it.
+
+    NVML itself opens these files, and makes them where it may; under WSL and on Jetson there are
+    others. KFD's topology is told in sysfs, whether or not /dev/kfd is there.
+    """
+    return not devices or trouble.path.startswith("/dev/nvidia")
 
 
 def _described(devices: tuple[Device, ...]) -> str:

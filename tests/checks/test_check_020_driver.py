@@ -302,6 +302,15 @@ def test_uvm_that_is_not_there_yet_is_a_warning() -> None:
     assert "nvidia-modprobe" in result.action
 
 
+def test_nvml_that_shows_cards_needs_no_files_that_we_know() -> None:
+    """Under WSL none of them is there and all is well; one that is refused is none the less."""
+    absent = file("/dev/nvidiactl", "not found"), file("/dev/nvidia-uvm", "not found")
+    result = opened(*absent)
+    assert result.status == "skip" and "through other files" in result.reason
+    refused = opened(*absent, file("/dev/nvidia0", "no permission", "Permission denied"))
+    assert refused.status == "fail" and "/dev/nvidia0 may not be opened" in refused.reason
+
+
 def test_without_cards_absent_files_are_natural_and_refusals_are_not() -> None:
     """driver.present speaks of the absence; a refusal is the cause and fails here."""
     absent = opened(file("/dev/nvidiactl", "not found"), devices=())
