@@ -192,6 +192,13 @@ def test_a_driver_that_did_not_answer_is_no_count_of_zero(reason: str) -> None:
     assert caught.value.evidence == "Unknown Error"
 
 
+def test_a_failed_question_beside_cards_stops_no_count() -> None:
+    """The cards are there: what else the driver did not say is another check's matter."""
+    absence = Absence(what="CUDA version of the driver", reason="failed")
+    found = situation(order={"gpus": 2}, absences=(absence,))
+    assert judged(order.check_count, found).status == "pass"
+
+
 def test_a_driver_that_is_not_there_counts_nothing() -> None:
     """No library and no module is an answer, and so is a shut device file that is no count."""
     absences = (
@@ -301,6 +308,12 @@ def test_a_node_is_judged_on_its_share() -> None:
     result = judged(order.check_count, situation(order={"gpus": 16, "nodes": 2}))
     assert result.measurements[0].limit is not None
     assert result.measurements[0].limit.value == 8
+
+
+def test_unseen_nodes_are_not_required() -> None:
+    """A run on one node of four is a run all the same."""
+    (mark,) = order.check_nodes.pytestmark
+    assert mark.kwargs["required"] is False
 
 
 @pytest.mark.parametrize(

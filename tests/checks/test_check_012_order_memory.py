@@ -149,6 +149,12 @@ def test_the_memory_of_all_cards_is_judged_against_all_that_was_bought() -> None
     assert together.limit is not None and together.limit.value == pytest.approx(304)
 
 
+def test_a_node_has_its_share_of_the_memory() -> None:
+    """Four cards over two nodes are two here."""
+    bought = {"memory_GB": 80, "gpus": 4, "nodes": 2}
+    assert compared(card(0), card(1), bought=bought).status == "pass"
+
+
 def test_a_memory_that_could_not_be_read_is_an_error() -> None:
     """The call is named; a card that is known to have too little fails all the same."""
     absence = Absence(what="memory of gpu1", reason="failed", detail="Unknown Error")

@@ -313,7 +313,7 @@ def test_nvml_that_shows_cards_needs_no_files_that_we_know() -> None:
 
 def test_without_cards_absent_files_are_natural_and_refusals_are_not() -> None:
     """driver.present speaks of the absence; a refusal is the cause and fails here."""
-    absent = opened(file("/dev/nvidiactl", "not found"), devices=())
+    absent = opened(file("/dev/nvidiactl", "not found"), file("/dev/kfd", "not found"), devices=())
     assert absent.status == "skip" and "driver.present" in absent.reason
     refused = opened(file("/dev/kfd", "failed", "Invalid argument"), devices=())
     assert refused.status == "fail"

@@ -144,6 +144,12 @@ def answers(*cards: Card, **fields: Any) -> Result:
     return judged(driver.check_answers, made)
 
 
+def test_a_silent_card_stops_no_other_one() -> None:
+    """The check speaks of all cards at once, so it closes no gate."""
+    (mark,) = driver.check_answers.pytestmark
+    assert mark.kwargs["gates"] is False
+
+
 def test_every_card_answered() -> None:
     """What a card does not have, or the driver does not know, is no silence."""
     ordinary = Card(
