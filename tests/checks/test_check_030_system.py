@@ -193,3 +193,25 @@ def test_fewer_cores_than_the_machine_has() -> None:
     """The note says how many others there are."""
     check = look("system.memory", spoiled(eight_h100(), {"record.cores": 16}))
     assert check.reason == "1511 GiB, 16 cores of 192 that are online"
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"host.cgroup.cpus": 8.0},
+        {"host.cgroup.memory_limit_GiB": 8 * 79.65},
+        {"host.shm_free_GiB": 0.5},
+        {"record.shm_GiB": 0.5, "host.shm_free_GiB": 0.5},
+    ],
+)
+def test_just_enough_is_enough(facts: dict[str, Any]) -> None:
+    """A limit that is exactly what the ranks want is no alarm."""
+    told = spoiled(eight_h100(), facts)
+    assert look("system.cgroup", told).status == look("system.shm", told).status == "pass"
+
+
+def test_small_shared_memory_is_told_once() -> None:
+    """One that is too small is not told to be full as well."""
+    facts = {"record.shm_GiB": 0.25, "host.shm_free_GiB": 0.2}
+    check = look("system.shm", spoiled(eight_h100(), facts))
+    assert check.reason == "/dev/shm has 0.25 GiB, 8 ranks want 0.5 GiB"

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from preflight.facts import Absence, Card, Link
+from preflight.facts import NOT_ASKED, Absence, Card, Link
 from preflight.hardware.catalog import identify
 from preflight.harness import Situation
 
@@ -191,3 +191,28 @@ def test_the_model_card_is_the_one_of_the_catalogue() -> None:
     """The healthy card of these tests is the product that the catalogue knows."""
     product = identify("NVIDIA H100 80GB HBM3", pci_id=str(H100.pci_id))
     assert product is not None and product.name == "H100 SXM 80GB"
+
+
+def test_links_that_no_source_was_read_for_do_not_judge() -> None:
+    """The catalogue's guess at B100 fails nobody; its neighbours decide."""
+    facts = {
+        "devices.product": "NVIDIA B100",
+        "devices.architecture": "sm_100",
+        "devices.memory_GiB": None,
+        "cards.pci_id": NOT_ASKED,
+        "cards.links": nvlinks(16, 50.0, "5.0"),
+    }
+    check = look("system.links", spoiled(eight_h100(), facts))
+    assert (check.status, check.reason) == ("pass", "16 links a card")
+    limits = {m.limit.source for m in check.measurements if m.limit and m.unit == "1"}
+    assert limits == {"neighbours"}
+
+
+def test_a_rate_of_xgmi_is_recorded_only() -> None:
+    """KFD derives it; some kernels tell that of an older generation."""
+    links = eight_mi300x().card("gpu3").links
+    assert not isinstance(links, Absence)
+    slow = tuple(msgspec.structs.replace(link, rate_GBps=50.0) for link in links)
+    check = look("system.links", spoiled(eight_mi300x(), {"gpu3.links": slow}))
+    assert check.status == "pass"
+    assert {m.value for m in check.measurements if "as KFD has it" in m.name} == {50.0, 64.0}

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
+
+from preflight.facts import NOT_ASKED, Absence
 
 from .machines import eight_h100, eight_mi300x, look, sole_alarm, spoiled, two_b200
 
@@ -143,8 +146,6 @@ def test_cards_of_other_products_are_no_neighbours() -> None:
     machine = eight_h100()
     spoiled(machine, {"gpu3.temperature.card_C": 60.0})
     devices = machine.inventory.devices
-    import msgspec
-
     odd = msgspec.structs.replace(devices[3], product="NVIDIA L40S")
     machine.inventory = msgspec.structs.replace(
         machine.inventory, devices=(*devices[:3], odd, *devices[4:])
@@ -171,3 +172,40 @@ def test_persistence_that_is_off_everywhere_is_a_note() -> None:
 def test_amd_tells_no_reason_for_its_clock() -> None:
     """The check is skipped, not passed."""
     assert look("system.throttling", eight_mi300x()).status == "skip"
+
+
+def test_the_temperature_stands_beside_its_limit() -> None:
+    """The driver's own threshold, where it tells one."""
+    check = look("system.temperature", eight_h100())
+    assert check.measurements[3].name == "gpu3 temperature"
+    limit = check.measurements[3].limit
+    assert limit is not None and (limit.op, limit.value) == ("<", 90.0)
+    lacking = Absence(reason="not supported")
+    bare = look(
+        "system.temperature", spoiled(eight_h100(), {"gpu3.temperature.slowdown_C": lacking})
+    )
+    assert bare.status == "pass" and bare.measurements[3].limit is None
+
+
+@pytest.mark.parametrize(
+    ("product", "architecture", "status"),
+    [
+        ("NVIDIA H100 80GB HBM3", "sm_90", "warn"),
+        ("AMD Instinct MI250X", "gfx90a", "pass"),
+        ("NVIDIA B100", "sm_100", "pass"),
+        ("NVIDIA H900", "sm_90", "pass"),
+    ],
+)
+def test_the_catalogue_judges_only_what_it_is_sure_of(
+    product: str, architecture: str, status: str
+) -> None:
+    """Not one of two devices that share a limit, not a figure no source was read for."""
+    facts = {
+        "devices.product": product,
+        "devices.architecture": architecture,
+        "devices.memory_GiB": None,
+        "cards.pci_id": NOT_ASKED,
+        "cards.power.limit_W": 300.0,
+        "cards.power.default_limit_W": 300.0,
+    }
+    assert look("system.power", spoiled(eight_h100(), facts)).status == status

@@ -148,3 +148,24 @@ def test_cpus_that_nobody_has_listed_are_not_judged() -> None:
     """Without a list there is no alarm, and no claim either."""
     facts = {"host.allowed_cpus": Absence(reason="not asked")}
     assert look("system.affinity", spoiled(eight_h100(), facts)).status == "pass"
+
+
+@pytest.mark.parametrize(
+    ("facts", "status"),
+    [
+        ({"host.rdma.3.is_open": NO_PERMISSION}, "warn"),
+        ({"host.rdma.3.is_open": False}, "warn"),
+        ({"host.rdma.3.is_open": Absence(reason="not asked")}, "pass"),
+        ({"host.peer_memory": "none"}, "pass"),
+    ],
+)
+def test_one_node_can_do_without(facts: dict[str, Any], status: str) -> None:
+    """What only traffic between nodes needs fails no single node."""
+    assert look("system.rdma", spoiled(eight_h100(), facts)).status == status
+
+
+def test_nothing_may_be_locked() -> None:
+    """A limit of 0 is the tightest, and no word for unlimited."""
+    machine = spoiled(eight_h100(), {"record.memlock_KiB": 0})
+    assert look("system.memlock", machine).status == "warn"
+    assert look("system.memlock", eight_h100()).reason == "without limit"

@@ -71,7 +71,7 @@ def test_network_disks_are_fit_for_checkpoints(
     """Clusters write there."""
     disk = Disk(
         purpose="checkpoint",
-        path="/mnt/shared",
+        path="/mnt/lustre",
         filesystem=filesystem,
         remote=remote,
         free_GiB=free_GiB,
