@@ -110,13 +110,15 @@ def test_a_rehearsal_and_a_machine_without_cards_are_skipped() -> None:
 
 def test_a_fact_of_the_host() -> None:
     """Absent for a reason that is allowed it is None, for another one an error."""
-    looked = Survey.of_host(rehearsal(), Result())
+    result = Result()
+    looked = Survey.of_host(rehearsal(), result)
     assert looked.ask_host("IOMMU", "off") == "off"
     assert (
         looked.ask_host("log", Absence(reason="no permission"), lacking=("no permission",)) is None
     )
     assert looked.read("more", LACKING) is None
-    looked.settle()
+    looked.settle("off")
+    assert result.reason == "off"
     assert looked.read("more", LATE) is None
     with pytest.raises(CannotLook, match="more"):
         looked.settle()
