@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import platform
 from pathlib import Path
 
-from preflight.hardware.host import cpu_name, memory_GiB
+from preflight.facts import known
+from preflight.hardware.files import Files
+from preflight.hardware.memory import memory_GiB
+from preflight.hardware.processors import architecture, cpu_name
 from preflight.hardware.protocol import Say, Sighting, silent
 from preflight.records import Device
 
@@ -14,17 +16,18 @@ class CpuBackend:
     """One device, whatever the number of sockets."""
 
     def __init__(self, root: Path = Path("/")) -> None:
-        self._root = root
+        self._files = Files(root)
 
     def look(self, node: str, say: Say = silent) -> Sighting:
         """The CPU, always there."""
+        kind = architecture(self._files)
         device = Device(
             name="cpu",
             node=node,
             kind="cpu",
-            product=cpu_name(self._root) or platform.machine(),
+            product=cpu_name(self._files) or kind or "unknown CPU",
             torch_device="cpu",
-            memory_GiB=memory_GiB(self._root),
-            architecture=platform.machine(),
+            memory_GiB=known(memory_GiB(self._files)),
+            architecture=kind,
         )
         return Sighting(looked_for="the CPU, asked for by --device cpu", devices=(device,))

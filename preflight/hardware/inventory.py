@@ -31,7 +31,7 @@ def take_inventory(
     accelerator: str, *, root: Path = Path("/"), backends: Sequence[Backend] | None = None
 ) -> Inventory:
     """What the machine is; with ``auto`` the first backend that has devices is the machine's."""
-    host = read_host(root)
+    host = read_host(Files(root))
     node = Node(name=host.name)
     asked = backends_for(accelerator, root) if backends is None else tuple(backends)
     sightings = [backend.look(node.name) for backend in asked]

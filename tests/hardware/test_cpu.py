@@ -7,22 +7,39 @@ from pathlib import Path
 
 from preflight.hardware.cpu import CpuBackend
 
+from .machines import machine
+
 
 def test_there_is_one_cpu(tmp_path: Path) -> None:
     """A rehearsal has one device that torch calls cpu, whatever the number of sockets."""
-    (tmp_path / "proc").mkdir()
-    (tmp_path / "proc/cpuinfo").write_text("model name : EPYC\n\nmodel name : EPYC\n")
-    (tmp_path / "proc/meminfo").write_text("MemTotal: 1048576 kB\n")
-    sighting = CpuBackend(tmp_path).look("node-a")
+    texts = {
+        "/proc/cpuinfo": "model name : EPYC\n\nmodel name : EPYC",
+        "/proc/meminfo": "MemTotal: 1048576 kB",
+        "/proc/sys/kernel/arch": "x86_64",
+    }
+    sighting = CpuBackend(machine(tmp_path, texts).root).look("node-a")
     (cpu,) = sighting.devices
     assert (cpu.name, cpu.kind, cpu.torch_device, cpu.node) == ("cpu", "cpu", "cpu", "node-a")
-    assert (cpu.product, cpu.memory_GiB) == ("EPYC", 1.0)
+    assert (cpu.product, cpu.memory_GiB, cpu.architecture) == ("EPYC", 1.0, "x86_64")
     assert "--device cpu" in sighting.looked_for
     assert (sighting.hidden, sighting.absences) == ((), ())
 
 
 def test_a_cpu_without_a_name_is_called_by_its_machine(tmp_path: Path) -> None:
     """Where the kernel tells no model, the architecture stands for it."""
+    files = machine(tmp_path, {"/proc/sys/kernel/arch": "aarch64"})
+    (cpu,) = CpuBackend(files.root).look("node-a").devices
+    assert (cpu.product, cpu.memory_GiB) == ("aarch64", None)
+
+
+def test_a_cpu_of_which_nothing_is_known(tmp_path: Path) -> None:
+    """Another machine's CPU does not borrow this one's name."""
     (cpu,) = CpuBackend(tmp_path).look("node-a").devices
-    assert cpu.product == platform.machine()
-    assert cpu.memory_GiB is None
+    assert (cpu.product, cpu.architecture) == ("unknown CPU", None)
+
+
+def test_the_cpu_of_this_machine() -> None:
+    """By default it is this one's."""
+    (cpu,) = CpuBackend().look("node-a").devices
+    assert cpu.architecture == platform.machine()
+    assert cpu.memory_GiB is not None and cpu.memory_GiB > 0
