@@ -19,7 +19,7 @@ from preflight.hardware.mounts import Mount, read_mounts
 GIB = 1024**3
 _CGROUP = "/proc/self/cgroup"
 _USUAL = "/sys/fs/cgroup"
-"""Agents in containers see the host's groups elsewhere too: ``/host/sys/fs/cgroup``."""
+"""Monitoring pods see the host's groups elsewhere too: ``/host/sys/fs/cgroup``."""
 _NO_LIMIT = 2**62
 """Version 1 has no word for "no limit": it holds 2**63 - 1 rounded down to a page, and pages of
 64 KiB round further down than those of 4 KiB."""

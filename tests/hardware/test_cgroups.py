@@ -225,7 +225,7 @@ def test_both_versions_on_one_machine(tmp_path: Path) -> None:
 
 
 def test_the_hosts_groups_mounted_elsewhere_do_not_count(tmp_path: Path) -> None:
-    """An agent sees those of the host below /host, after its own."""
+    """A monitoring pod sees those of the host below /host, after its own."""
     files = version_2(tmp_path, "/", {"": {**LEAF, "memory.max": GIB}})
     table = tmp_path / "proc/self/mountinfo"
     table.write_text(table.read_text() + f"99 1 0:28 / /host{TOP} ro - cgroup2 cgroup2 rw\n")
