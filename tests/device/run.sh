@@ -32,10 +32,12 @@ SECONDS=0
 OUT=${OUT:-device-out}
 mkdir -p "$OUT"
 OUT=$(cd "$OUT" && pwd)
+WHEELS=${WHEELS:+$(cd "$WHEELS" && pwd)}
 PYTHON=$(command -v "$PYTHON") || {
   echo "run.sh: there is no python3; name an interpreter with PYTHON" >&2
   exit 2
 }
+PYTHON=$(cd "$(dirname "$PYTHON")" && pwd)/$(basename "$PYTHON")
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 : >"$OUT/summary.txt"
@@ -78,13 +80,31 @@ write_identity() {
   } >"$OUT/identity.txt" || true
 }
 
-# What of our dependencies this interpreter lacks, by the names of distributions.
+# An environment of our own that sees what PYTHON has: preflight's workers look for packages where
+# an interpreter keeps them, and not in PYTHONPATH. PYTHON itself stays as it is, and is what is
+# tested.
+make_environment() {
+  "$PYTHON" -m venv --without-pip "$WORK/venv" || {
+    echo "run.sh: $PYTHON cannot make a virtual environment" >&2
+    exit 2
+  }
+  OURS=$WORK/venv/bin/python
+  SITE=$("$OURS" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  "$PYTHON" - >"$SITE/of-python.pth" <<'PYTHON'
+import site
+folders = [*site.getsitepackages(), *([site.getusersitepackages()] * bool(site.ENABLE_USER_SITE))]
+for folder in folders:
+    print(f"import site; site.addsitedir({folder!r})")
+PYTHON
+}
+
+# What of our dependencies is lacking, by the names of distributions.
 missing() {
-  PYTHONPATH=$WORK/site "$PYTHON" - <<'PYTHON'
+  "$OURS" -I - <<'PYTHON'
 import importlib.util
 needed = {
     "click": "click", "execnet": "execnet", "elftools": "pyelftools", "iniconfig": "iniconfig",
-    "jinja2": "jinja2", "markdown_it": "markdown-it-py", "markupsafe": "MarkupSafe",
+    "jinja2": "jinja2", "markdown_it": "markdown-it-py", "markupsafe": "markupsafe",
     "mdurl": "mdurl", "msgspec": "msgspec", "numpy": "numpy", "packaging": "packaging",
     "pluggy": "pluggy", "pygments": "pygments", "pynvml": "nvidia-ml-py", "pytest": "pytest",
     "rich": "rich", "torch": "torch", "xdist": "pytest-xdist",
@@ -93,28 +113,37 @@ print(*[name for module, name in needed.items() if importlib.util.find_spec(modu
 PYTHON
 }
 
-pip_install() {
-  timeout -k "$KILL_S" 60 "$PYTHON" -m pip install --quiet --disable-pip-version-check \
-    --no-index --no-deps --target "$WORK/site" "$@" >>"$OUT/install.txt" 2>&1
+# Those of the names for which $WHEELS holds a wheel.
+among_wheels() {
+  local name stem
+  for name in "$@"; do
+    stem=${name//-/_}
+    (shopt -s nullglob nocaseglob && [ -n "$(echo "$WHEELS/$stem"-*.whl)" ]) && echo "$name"
+  done
+  return 0
 }
 
+pip_install() {
+  timeout -k "$KILL_S" 60 "$PYTHON" -m pip install --quiet --disable-pip-version-check \
+    --no-index --no-deps --target "$SITE" "$@" >>"$OUT/install.txt" 2>&1
+}
+
+# shellcheck disable=SC2046,SC2086 # names of distributions hold no blanks
 install_preflight() {
-  local lacking
-  mkdir -p "$WORK/site"
+  local lacking found
   lacking=$(missing)
-  if [ -n "$lacking" ] && [ -n "${WHEELS:-}" ]; then
-    # One by one: a wheel that is not there must not keep the others away.
-    for name in $lacking; do pip_install --find-links "$WHEELS" "$name" || true; done
+  if [ -n "$lacking" ] && [ -n "$WHEELS" ]; then
+    found=$(among_wheels $lacking)
+    if [ -n "$found" ]; then pip_install --find-links "$WHEELS" $found || true; fi
     lacking=$(missing)
   fi
   if [ -n "$lacking" ]; then
     say "missing in $PYTHON: $lacking${WHEELS:+ (nor in $WHEELS)}"
   fi
   if pip_install --no-build-isolation "$tree"; then
-    export PYTHONPATH=$WORK/site
     say "preflight is installed from the tree"
   else
-    export PYTHONPATH=$tree:$WORK/site
+    echo "$tree" >"$SITE/preflight-tree.pth"
     say "preflight runs from the tree (install.txt says why it is not installed)"
   fi
 }
@@ -144,7 +173,7 @@ find_accelerator() {
     return
   fi
   if [ -e /dev/kfd ]; then return; fi
-  step nvml.json 40 "0" "$PYTHON" "$here/record_nvml.py"
+  step nvml.json 40 "0" "$OURS" "$here/record_nvml.py"
 }
 
 run_preflight() {
@@ -152,20 +181,21 @@ run_preflight() {
   shift
   # preflight ends by itself before it would be killed, so that its record is whole.
   local deadline=$(($(left) - KILL_S))
-  step "$name.txt" "$(left)" "0 1 3 143" "$PYTHON" -m preflight run --plan "$OUT/plan.toml" \
-    --out "$OUT/runs" --order device-check --deadline "${deadline}s" "$@"
+  step "$name.txt" "$(left)" "0 1 3 143" "$OURS" -m preflight run --python "$PYTHON" \
+    --plan "$OUT/plan.toml" --out "$OUT/runs" --order device-check --deadline "${deadline}s" "$@"
 }
 
+cd "$WORK"
 write_identity
+make_environment
 install_preflight
 cat >"$OUT/plan.toml" <<PLAN
 [order]
 gpus = $GPUS
 PLAN
-cd "$WORK"
 find_accelerator
-step inspect.json 40 "0 3" "$PYTHON" -m preflight inspect --json
-step inspect.txt 40 "0 3" "$PYTHON" -m preflight inspect
+step inspect.json 40 "0 3" "$OURS" -m preflight inspect --json
+step inspect.txt 40 "0 3" "$OURS" -m preflight inspect
 if (($(left) > 2 * KILL_S)); then
   run_preflight run-quick --level quick
 else
