@@ -99,6 +99,11 @@ def inventory(*names: str) -> Inventory:
     )
 
 
+def card_check(name: str, body: str = "pass", stage: str = "kernel", **marker: object) -> str:
+    """A check of each device."""
+    return check_text(name, body, stage=stage, arguments="device, result", **marker)
+
+
 def open_run(folder: Path, given: Options, *devices: str, mode: str | None = None) -> Journal:
     """A journal as it stands when the first phase begins."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -140,6 +145,10 @@ class Phases:
         return {
             f"{check.id} {check.device or ''}".strip(): check.status for check in self.record.checks
         }
+
+
+RunPhases = Callable[..., Phases]
+"""Takes checks, ``devices`` and changed options, as the fixture ``phases`` does."""
 
 
 def one(checks: Sequence[Check], name: str, device: str | None = None) -> Check:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faults.runs import FAULTS
+from faults.runs import FAULTS, Phases, RunPhases, options, write_checks
 
 import preflight.probes
 from preflight.harness.sweep import RUN_VARIABLE, sweep
@@ -40,3 +40,15 @@ def marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.delenv(RUN_VARIABLE)
     assert str(tmp_path) != os.environ.get(RUN_VARIABLE)
     sweep(tmp_path)
+
+
+@pytest.fixture
+def phases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunPhases:
+    """Runs checks on cards; a check past its deadline has one second of grace."""
+    monkeypatch.setattr("preflight.harness.phases.CHECK_GRACE_S", 1.0)
+
+    def run(*checks: str, devices: tuple[str, ...] = ("gpu0",), **changes: object) -> Phases:
+        folder = write_checks(tmp_path / "checks", *checks)
+        return Phases(tmp_path / "run", options(folder, **changes), *devices)
+
+    return run
