@@ -38,8 +38,6 @@ def check_toolkit(
         result.skip(REHEARSAL)
     if device.kind != "cuda":
         result.skip("only CUDA has a driver floor by toolkit")
-    if situation.options.mode == "simulate" and situation.environment is None:
-        result.skip("a simulated machine has no torch that could be asked")
     _refuse_the_unread(device, situation)
     answer = ask_torch()
     toolkit, facts = answer.versions.cuda, answer.torch or {}

@@ -8,7 +8,7 @@ import pytest
 
 from preflight.compat.architectures import runs_on
 from preflight.events import Environment
-from preflight.harness import Result, Situation
+from preflight.harness import REHEARSAL, Result, Situation
 from preflight.records import Device
 
 
@@ -17,8 +17,8 @@ def check_torch(
     device: Device, situation: Situation, result: Result, ask_torch: Callable[[], Environment]
 ) -> None:
     """torch's architecture list holds code that this device runs."""
-    if situation.is_rehearsal:
-        result.skip("a rehearsal has no cards")
+    if not situation.has_cards:
+        result.skip(REHEARSAL)
     facts = ask_torch().torch
     if facts is None:
         result.skip("torch does not import; import.torch says why")

@@ -59,6 +59,7 @@ def assemble(events: Sequence[Event], *, where: str) -> Record:
         host=host,
         nodes=inventory.nodes if inventory else (),
         devices=_devices(inventory, environment),
+        machines=(inventory.machine,) if inventory and inventory.machine else (),
         versions=_versions(inventory, environment),
         stages=_summaries(checks),
         checks=checks,
@@ -92,7 +93,7 @@ def _ending(run: Run, closed: Closed | None) -> Run:
 
 
 def _devices(inventory: Inventory | None, environment: Environment | None) -> tuple[Device, ...]:
-    devices = inventory.devices if inventory else ()
+    devices = (*inventory.devices, *inventory.stand_ins) if inventory else ()
     names = environment.torch_devices if environment else {}
     return tuple(
         msgspec.structs.replace(d, torch_device=names.get(d.name, d.torch_device)) for d in devices

@@ -66,6 +66,12 @@ def program() -> None:
     show_default=True,
     help="What to look for; cpu rehearses without a card.",
 )
+@click.option(
+    "--simulate",
+    metavar="PROFILE",
+    help="Judge a machine that is not there, such as 2xB200 or 8xH100:ecc-2; preflight list "
+    "--profiles.",
+)
 @click.option("--gpus", type=int, metavar="N", help="Ranks of a rehearsal.  [default: 2]")
 @click.option(
     "--python",

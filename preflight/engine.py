@@ -21,6 +21,7 @@ from preflight.harness.checkpoint_site import remove_site
 from preflight.harness.inventory_child import look_at_machine
 from preflight.harness.journal import Journal, read_journal
 from preflight.harness.phases import PhaseRunner
+from preflight.harness.places import places_of
 from preflight.harness.situation import HANDED_VARIABLE, Handed
 from preflight.harness.sweep import RUN_VARIABLE, sweep
 from preflight.injection import refuse_misplaced
@@ -129,10 +130,15 @@ def _run_phases(
 
     watch(())
     variables = {RUN_VARIABLE: str(folder)}
-    inventory = look_at_machine(request.options.accelerator, run_variables=variables)
+    inventory = look_at_machine(
+        request.options.accelerator,
+        run_variables=variables,
+        simulate=request.options.simulated,
+        paths=places_of(request.plan, request.options.plan_file, folder),
+    )
     journal.append(inventory)
-    names = [device.name for device in inventory.devices]
-    ranks = request.options.ranks if request.options.mode == "rehearse" else len(names)
+    names = [device.name for device in inventory.stand_ins or inventory.devices]
+    ranks = request.options.ranks if request.options.mode != "certify" else len(names)
     refuse_misplaced(request.options.injections, names, ranks)
     handed = Handed(options=request.options, plan=request.plan)
     private = {HANDED_VARIABLE: msgspec.json.encode(handed).decode()}
@@ -148,6 +154,7 @@ def _opened(request: Request, name: str, started: str) -> Opened:
             started=started,
             level=options.level,
             mode=options.mode,
+            simulated=options.simulated,
             seed=options.seed,
             tool_version=__version__,
             argv=request.argv,

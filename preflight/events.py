@@ -21,6 +21,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode
     accelerator: str
     """What was asked for: ``auto``, ``cuda``, ``hip`` or ``cpu``."""
+    simulated: str | None = None
+    """Profile of the machine that is simulated: ``2xB200:missing-1``."""
     ranks: int
     """Ranks of a rehearsal; with accelerators there is one per device."""
     seed: int
@@ -44,6 +46,17 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     options: Options
 
 
+class StatedBuild(msgspec.Struct, frozen=True, kw_only=True):
+    """A build of torch that nobody has asked: what a profile states of it."""
+
+    torch: str
+    """``2.13.0+cu130``."""
+    cuda: str | None = None
+    hip: str | None = None
+    arch_list: tuple[str, ...]
+    """What it holds code for: ``sm_100``."""
+
+
 class Inventory(msgspec.Struct, frozen=True, kw_only=True, tag="inventory"):
     """What the machine is, before any library of the user was touched."""
 
@@ -56,7 +69,13 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True, tag="inventory"):
     """Sentences: where accelerators were looked for and what was there."""
     absences: tuple[Absence, ...] = ()
     machine: Machine | None = None
-    """All facts of this node; None where the look at the machine did not end."""
+    """All facts of this node; its cards are missing where the look at them did not end."""
+    simulated: str | None = None
+    """Profile of the machine that is described, which does not exist; None for a real one."""
+    stand_ins: tuple[Device, ...] = ()
+    """In a simulation what the probes run on in the place of ``devices``: the CPU."""
+    stated: StatedBuild | None = None
+    """In a simulation the torch build that the profile states, for the static stages."""
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
 import msgspec
 from rich.console import Console
@@ -11,13 +11,15 @@ from rich.console import Console
 from preflight.errors import UsageError
 from preflight.events import Inventory
 from preflight.facts import Machine
+from preflight.hardware.disks import Purpose
+from preflight.hardware.profiles import read_profile
 from preflight.harness.inventory_child import look_at_machine
+from preflight.harness.places import places_of
+from preflight.harness.situation import UNANSWERED
+from preflight.plan import Plan
 from preflight.rendering.machine_text import WIDEST, machine_lines
 from preflight.rendering.text import NARROWEST, WIDTH
 from preflight.summary import print_lines
-
-UNANSWERED = "inventory"
-"""What the absence names that stands for a look that did not come to its end."""
 
 
 @dataclass(frozen=True)
@@ -60,21 +62,24 @@ class Inspection:
 def inspect_machine(accelerator: str, *, simulate: str | None = None) -> Inspection:
     """Look for ``auto``, ``cuda``, ``hip`` or ``cpu``, or at the profile of a machine.
 
-    Raises UsageError where both a profile and a device are named.
+    Raises UsageError where both a profile and a device are named, and for an unknown profile.
     """
     if simulate is None:
-        return Inspection(look_at_machine(accelerator, run_variables={}))
+        return Inspection(look_at_machine(accelerator, run_variables={}, paths=_places()))
     if accelerator != "auto":
         raise UsageError(
             "a simulated machine brings its own devices",
             where="--device and --simulate",
             mend="drop --device",
         )
-    if not simulate.strip():
-        raise UsageError("no machine is named", where="--simulate", mend="name one, such as 2xB200")
-    profile: dict[str, Any] = {"simulate": simulate}
-    found = look_at_machine(accelerator, run_variables={}, **profile)
-    return Inspection(found, notice=f"SIMULATED {simulate}")
+    profile = read_profile(simulate, where="--simulate")
+    found = look_at_machine(profile.kind, run_variables={}, simulate=profile.text, paths=_places())
+    return Inspection(found, notice=f"SIMULATED {profile.text}")
+
+
+def _places() -> dict[Purpose, str]:
+    """Folders whose disks are shown: where reports would go, and the temporary one."""
+    return places_of(Plan(), None, Path.cwd())
 
 
 def _sorted(inventory: Inventory) -> Inventory:

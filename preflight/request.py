@@ -13,6 +13,7 @@ from preflight.engine import Request
 from preflight.errors import UsageError
 from preflight.events import Options
 from preflight.folders import checks_folder
+from preflight.hardware.profiles import Profile, read_profile
 from preflight.injection import read_injections
 from preflight.order_folder import check_reference
 from preflight.plan import Plan, load_plan, order_of, plan_to_builtins
@@ -46,6 +47,7 @@ def build_request(
     argv: Sequence[str],
     check_deadline: str | None = None,
     inject: Sequence[str] = (),
+    simulate: str | None = None,
 ) -> Request:
     """The request; raises UsageError that names the flag, or the file, line and key of the plan."""
     if level == "soak":
@@ -58,13 +60,15 @@ def build_request(
         raise UsageError("no file is named", where="--plan", mend="name one, or leave it out")
     plan = load_plan(Path(plan_path)) if plan_path is not None else Plan()
     selected = select_stages(only, skip)
+    profile = None if simulate is None else _profile(simulate, accelerator)
     return Request(
         options=Options(
             python=find_python(python),
             level=level,
-            mode="rehearse" if accelerator == "cpu" else "certify",
-            accelerator=accelerator,
-            ranks=_ranks(gpus, accelerator),
+            mode="simulate" if profile else "rehearse" if accelerator == "cpu" else "certify",
+            accelerator=profile.kind if profile else accelerator,
+            simulated=profile.text if profile else None,
+            ranks=_ranks(gpus, "cpu" if profile else accelerator),
             seed=secrets.randbelow(2**31),
             deadline_s=_duration(DEADLINES[level] if deadline is None else deadline, "--deadline"),
             check_deadline_s=(
@@ -137,6 +141,17 @@ def find_python(text: str | None) -> str:
     return str(Path(found).absolute())
 
 
+def _profile(text: str, accelerator: str) -> Profile:
+    """The machine to simulate; raises UsageError for one that is not known."""
+    if accelerator != "auto":
+        raise UsageError(
+            "a simulated machine brings its own devices",
+            where="--device and --simulate",
+            mend="drop --device",
+        )
+    return read_profile(text, where="--simulate")
+
+
 def _ranks(gpus: int | None, accelerator: str) -> int:
     if gpus is None:
         return REHEARSAL_RANKS
@@ -144,7 +159,7 @@ def _ranks(gpus: int | None, accelerator: str) -> int:
         raise UsageError(
             "the number of ranks can be chosen in a rehearsal only",
             where="--gpus",
-            mend="add --device cpu, or choose cards with CUDA_VISIBLE_DEVICES",
+            mend="add --device cpu or --simulate, or choose cards with CUDA_VISIBLE_DEVICES",
         )
     if not 1 <= gpus <= MOST_RANKS:
         raise UsageError(f"{gpus} is not from 1 to {MOST_RANKS}", where="--gpus", mend="try 2")

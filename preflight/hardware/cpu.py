@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from preflight.facts import known
 from preflight.hardware.files import Files
 from preflight.hardware.memory import memory_GiB
@@ -15,8 +13,8 @@ from preflight.records import Device
 class CpuBackend:
     """One device, whatever the number of sockets."""
 
-    def __init__(self, root: Path = Path("/")) -> None:
-        self._files = Files(root)
+    def __init__(self, files: Files | None = None) -> None:
+        self._files = files or Files()
 
     def look(self, node: str, say: Say = silent) -> Sighting:
         """The CPU, always there."""

@@ -68,6 +68,7 @@ def read_host_facts(
         sockets=processors.sockets(files),
         cpus_online=processors.cpus_online(files),
         cpus_allowed=processors.cpus_allowed(files),
+        allowed_cpus=processors.allowed_list(files),
         memory_available_GiB=memory.available_GiB(files),
         swap_GiB=memory.swap_GiB(files),
         numa=numa.read_nodes(files),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from preflight.facts import Absence, BusCard, Flag
 from preflight.hardware.files import Files
@@ -24,9 +23,9 @@ _DISCRETE = re.compile(r"0x(?:66a|68[67]|69a|73|74|75)[0-9a-f]+")
 """Device ids of AMD's cards since Vega (PCI ID database: Vega 10, 12 and 20, Arcturus, Navi)."""
 
 
-def accelerators(root: Path = Path("/")) -> tuple[str, ...]:
+def accelerators(files: Files) -> tuple[str, ...]:
     """``NVIDIA 10de:2330 at 0000:9a:00.0`` for each; empty where there is no PCI bus to read."""
-    cards = _cards(Files(root))
+    cards = _cards(files)
     if isinstance(cards, Absence):
         return ()
     return tuple(

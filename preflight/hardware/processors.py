@@ -6,11 +6,12 @@ import os
 import platform
 import re
 
-from preflight.facts import Absence, Whole
+from preflight.facts import Absence, Text, Whole
 from preflight.hardware.files import Files
 
 _CPUS = "/sys/devices/system/cpu"
 _RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7}))?")
+_ALLOWED = r"^Cpus_allowed_list:[ \t]*(\S+)$"
 
 
 def cpu_name(files: Files) -> str | None:
@@ -29,10 +30,19 @@ def architecture(files: Files) -> str | None:
 
 def cpus_allowed(files: Files) -> Whole:
     """CPUs on which the scheduler may put this process, its cpuset included."""
-    found = _of_list(files, "/proc/self/status", r"^Cpus_allowed_list:[ \t]*(\S+)$")
+    found = _of_list(files, "/proc/self/status", _ALLOWED)
     if isinstance(found, Absence) and files.is_real and hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return found
+
+
+def allowed_list(files: Files) -> Text:
+    """The same as the kernel writes it: ``0-47,96-143``."""
+    text = files.text("/proc/self/status")
+    if isinstance(text, Absence):
+        return text
+    match = re.search(_ALLOWED, text, re.MULTILINE)
+    return match[1] if match else Absence(what="/proc/self/status", reason="not readable")
 
 
 def cpus_online(files: Files) -> Whole:

@@ -10,11 +10,11 @@ from preflight.harness.situation import REHEARSAL, Situation
 from preflight.harness.survey import NOT_OFFERED, OUT_OF_SIGHT, Survey
 
 __all__ = [
-    "CannotLook",
     "NOT_OFFERED",
     "OUT_OF_SIGHT",
-    "ProbeFailed",
     "REHEARSAL",
+    "CannotLook",
+    "ProbeFailed",
     "Result",
     "Situation",
     "Survey",

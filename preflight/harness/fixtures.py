@@ -21,7 +21,7 @@ from preflight.harness.probing import Probe
 from preflight.harness.rank_service import RankCall, RankService
 from preflight.harness.result import Result
 from preflight.harness.situation import Situation
-from preflight.harness.software import look_at_environment
+from preflight.harness.software import look_at_environment, stated_environment
 from preflight.harness.telemetry import Sampler
 from preflight.plan import Plan
 from preflight.records import Device
@@ -55,15 +55,22 @@ def device(request: pytest.FixtureRequest, situation: Situation) -> Device | Non
     return None if request.param == NO_DEVICE else situation.device(request.param)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def ask_torch(request: pytest.FixtureRequest, situation: Situation) -> Callable[[], Environment]:
-    """Asks what the interpreter under test has; torch is imported there once, when first asked."""
+    """Asks what the interpreter under test has; torch is imported there once, when first asked.
+
+    In a simulation the static stages are told of the build that the profile states instead.
+    """
+    stated = situation.inventory.stated
+    if stated is not None and request.node.stash[SPEC].phase == "host":
+        return lambda: stated_environment(stated)
 
     def ask() -> Environment:
         if situation.environment is None:
             situation.environment = look_at_environment(
                 situation.options.python,
-                situation.inventory.devices,
+                situation.probed,
+                deadline_s=request.node.stash[UNTIL_S] - clock.seconds(),
                 fault=_plugin(request).injector.at_device("import", None),
             )
             _plugin(request).journal.append(situation.environment)
@@ -179,7 +186,7 @@ def _rank_service(situation: Situation) -> Iterator[RankService]:
 def ranks(request: pytest.FixtureRequest, _rank_service: RankService) -> RankCall:
     """Calls probes on every rank of the node at once."""
     injector, stage = _plugin(request).injector, request.node.stash[SPEC].stage
-    if any(device.torch_device is None for device in _plugin(request).situation.devices):
+    if any(device.torch_device is None for device in _plugin(request).situation.probed):
         request.getfixturevalue("ask_torch")()
     return RankCall(
         _rank_service,

@@ -26,9 +26,9 @@ from preflight.harness.result import Result
 from preflight.harness.situation import Situation, read_situation
 from preflight.harness.sweep import RUN_VARIABLE
 from preflight.probes.lifeline import die_with_parent
-from preflight.records import Check
+from preflight.records import Check, Device
 from preflight.redaction import redact_text
-from preflight.stages import COLLECTION, position_of
+from preflight.stages import BY_NAME, COLLECTION, position_of
 
 PHASE_VARIABLE = "PREFLIGHT_PHASE"
 DEVICE_VARIABLE = "PREFLIGHT_DEVICE"
@@ -74,10 +74,17 @@ class ChecksPlugin:
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """One item per device for a check that takes ``device``."""
         if "device" in metafunc.fixturenames:
-            names = [d.name for d in self.situation.inventory.devices] or [NO_DEVICE]
+            marker = metafunc.definition.get_closest_marker(MARKER)
+            names = [d.name for d in self._devices_of(marker)] or [NO_DEVICE]
             if self.own_device is not None:
                 names = [name for name in names if name == self.own_device]
             metafunc.parametrize("device", names, indirect=True, ids=names)
+
+    def _devices_of(self, marker: pytest.Mark | None) -> tuple[Device, ...]:
+        """What a check that takes ``device`` speaks of: facts are of cards, probes may not be."""
+        stage = BY_NAME.get(marker.kwargs.get("stage", "")) if marker else None
+        judged = stage is not None and stage.phase == "host"
+        return self.situation.inventory.devices if judged else self.situation.probed
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(

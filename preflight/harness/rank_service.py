@@ -43,7 +43,7 @@ class RankService:
     @property
     def backend(self) -> str:
         """``nccl`` or ``gloo``."""
-        return BACKENDS[self._situation.inventory.devices[0].kind]
+        return BACKENDS[self._situation.probed[0].kind]
 
     def start(self, devices: Sequence[str], *, deadline_s: float) -> RankGroup:
         """A new group of ``len(devices)`` ranks, joined; the caller closes it."""

@@ -55,7 +55,8 @@ def _arguments(folder: Path, phase: str) -> list[str]:
     ]
     if phase == "devices":
         inventory = next(event for event in events if isinstance(event, Inventory))
-        names = [device.name for device in inventory.devices] or [NO_DEVICE]
+        probed = inventory.stand_ins or inventory.devices
+        names = [device.name for device in probed] or [NO_DEVICE]
         # --dist each gives every worker the whole collection, which each has made for its own
         # device; a worker that replaces a dead one has the same --tx, thus the same device.
         arguments += ["-pxdist.plugin", "--dist=each"]

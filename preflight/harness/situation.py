@@ -18,6 +18,8 @@ from preflight.records import Check, Device, Order
 
 REHEARSAL = "a rehearsal has no cards"
 """Why a check of cards is skipped where ``Situation.has_cards`` is false."""
+UNANSWERED = "inventory"
+"""What an absence names when the look at the machine did not come to its end."""
 HANDED_VARIABLE = "PREFLIGHT_HANDED"
 """JSON of Handed in the environment of our own sessions; probes do not get it."""
 
@@ -46,10 +48,18 @@ class Situation:
     @property
     def devices(self) -> tuple[Device, ...]:
         """Devices with torch's own names, as far as torch has been asked."""
+        return self._named(self.inventory.devices)
+
+    @property
+    def probed(self) -> tuple[Device, ...]:
+        """The devices that probes run on: in a simulation the CPU stands in for the others."""
+        return self._named(self.inventory.stand_ins or self.inventory.devices)
+
+    def _named(self, devices: Iterable[Device]) -> tuple[Device, ...]:
         names = self.environment.torch_devices if self.environment else {}
         return tuple(
             msgspec.structs.replace(d, torch_device=names.get(d.name, d.torch_device))
-            for d in self.inventory.devices
+            for d in devices
         )
 
     @property
@@ -71,13 +81,22 @@ class Situation:
     @property
     def machine(self) -> Machine:
         """All facts of this node; raises CannotLook where the look at it did not end."""
-        if self.inventory.machine is None:
+        machine = self.inventory.machine
+        stuck = next((a for a in self.inventory.absences if a.what == UNANSWERED), None)
+        if machine is None or stuck is not None:
             looked = self.inventory.looked_for
             raise CannotLook(
                 looked[0] if looked else "the machine could not be looked at",
+                evidence=stuck.detail if stuck else "",
                 action="the driver does not answer: ask the seller to reset the node",
             )
-        return self.inventory.machine
+        return machine
+
+    @property
+    def surroundings(self) -> Machine:
+        """The same for what is not about cards, which is known also where the driver hangs."""
+        machine = self.inventory.machine
+        return self.machine if machine is None else machine
 
     def card(self, name: str) -> Card:
         """Health and configuration of a device by its name; KeyError where there is none."""
@@ -108,7 +127,7 @@ class Situation:
 
     def device(self, name: str) -> Device:
         """The device of that name; KeyError where there is none."""
-        return {device.name: device for device in self.devices}[name]
+        return {device.name: device for device in (*self.devices, *self.probed)}[name]
 
 
 def read_situation(events: Iterable[Event]) -> Situation:

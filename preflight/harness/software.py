@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from preflight.events import Environment
+from preflight.events import Environment, StatedBuild
 from preflight.harness.channel import Message
 from preflight.harness.injecting import InjectedFault
 from preflight.harness.outcomes import CannotLook, ProbeFailed
@@ -18,14 +18,22 @@ LOOK_DEADLINE_S = 120.0
 
 
 def look_at_environment(
-    python: str, devices: Sequence[Device], *, fault: InjectedFault | None = None
+    python: str,
+    devices: Sequence[Device],
+    *,
+    deadline_s: float | None = None,
+    fault: InjectedFault | None = None,
 ) -> Environment:
-    """Import torch in a fresh process of ``python``; never raises for what that process does."""
+    """Import torch in a fresh process of ``python``; never raises for what that process does.
+
+    It has ``deadline_s``, at most LOOK_DEADLINE_S.
+    """
+    left_s = LOOK_DEADLINE_S if deadline_s is None else min(deadline_s, LOOK_DEADLINE_S)
     probe = Probe(python)
     facts: dict[str, Any] | None = None
     failed, cause, evidence = False, "", ""
     try:
-        facts = probe.call("environment.facts", deadline_s=LOOK_DEADLINE_S, injected=fault)
+        facts = probe.call("environment.facts", deadline_s=left_s, injected=fault)
     except ProbeFailed as failure:
         failed, cause, evidence = True, failure.cause, failure.evidence
     except CannotLook as failure:
@@ -39,6 +47,21 @@ def look_at_environment(
         cause=redact_text(cause),
         evidence=redact_text(evidence),
         torch_devices=join_devices(devices, (facts or {}).get("devices", ())),
+    )
+
+
+def stated_environment(build: StatedBuild) -> Environment:
+    """What a build would answer that nobody can ask, in a simulation."""
+    facts: dict[str, Any] = {
+        "torch": build.torch,
+        "cuda": build.cuda,
+        "hip": build.hip,
+        "arch_list": list(build.arch_list),
+        "cuda_available": True,
+        "cuda_error": None,
+    }
+    return Environment(
+        versions=Versions(torch=build.torch, cuda=build.cuda, hip=build.hip), torch=facts
     )
 
 

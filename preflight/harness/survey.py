@@ -20,10 +20,9 @@ from preflight.facts import Absence, BusCard, Card
 from preflight.hardware.catalog import Product, identify
 from preflight.harness.outcomes import CannotLook
 from preflight.harness.result import Result
-from preflight.harness.situation import Situation
+from preflight.harness.situation import REHEARSAL, Situation
 from preflight.records import Device, Limit
 
-REHEARSAL = "a rehearsal has no cards"
 NO_CARDS = "no card was found; driver.present speaks of that"
 NOT_OFFERED = ("not supported", "not found", "not asked", "driver lacks the call")
 """Reasons for which a fact does not exist here, which is no fault and no lack of looking; a file of

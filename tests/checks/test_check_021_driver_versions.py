@@ -171,18 +171,6 @@ def test_a_version_that_could_not_be_read_is_an_error(check: str) -> None:
         judged(getattr(driver, check), card(0, driver=None), made, **asked)
 
 
-def test_a_simulation_has_a_torch_of_its_own_or_none() -> None:
-    """The real host's torch is not asked of a machine that is not there."""
-    simulated = situation(options={"mode": "simulate"})
-    without = judged(driver.check_toolkit, card(0), simulated, ask_torch=never)
-    assert without.status == "skip" and "simulated" in without.reason
-    simulated.environment = environment()
-    stated = judged(
-        driver.check_toolkit, card(0), simulated, ask_torch=asking(simulated.environment)
-    )
-    assert stated.status == "pass"
-
-
 def known(device: Device, **machine: Any) -> Result:
     """What the check of the product's first driver says."""
     return judged(driver.check_product, device, situation(machine=machine or None))

@@ -57,7 +57,7 @@ def test_the_bus(tmp_path: Path) -> None:
     cards[1].driver = None
     SimulatedAmd(cards=cards).write(tmp_path)
     files = Files(tmp_path)
-    assert accelerators(tmp_path) == (
+    assert accelerators(Files(tmp_path)) == (
         "AMD 1002:74a1 at 0000:05:00.0",
         "AMD 1002:74a1 at 0000:26:00.0",
     )
