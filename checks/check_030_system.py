@@ -94,7 +94,7 @@ def check_memory(situation: Situation, result: Result) -> None:
 def check_cgroup(situation: Situation, result: Result) -> None:
     """The control group of this process leaves room for the ranks."""
     survey = Survey.of_host(situation, result)
-    cgroup = situation.machine.host.cgroup
+    cgroup = situation.surroundings.host.cgroup
     survey.ask_host("control group", cgroup.version)
     ranks = _ranks(situation)
     words = [_judged_memory(survey, situation, cgroup.memory_limit_GiB)]

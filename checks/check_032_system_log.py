@@ -26,7 +26,9 @@ def check_xid(situation: Situation, result: Result) -> None:
     survey = Survey.of_cards(situation, result)
     if not any(device.kind == "cuda" for device in situation.inventory.devices):
         result.skip("XIDs are NVIDIA's; system.ras speaks of AMD's cards")
-    log = survey.ask_host("kernel log", situation.machine.host.kernel_log, lacking=OUT_OF_SIGHT)
+    log = survey.ask_host(
+        "kernel log", situation.surroundings.host.kernel_log, lacking=OUT_OF_SIGHT
+    )
     events = [event for event in log or () if _is_nvidia(event)]
     for event in events:
         _judge(survey, event)
@@ -118,7 +120,7 @@ def _counts(
 
 def _judge_kernel_log(survey: Survey, situation: Situation) -> None:
     """Resets and errors that amdgpu has logged; the log needs rights that a container lacks."""
-    for event in known(situation.machine.host.kernel_log) or ():
+    for event in known(situation.surroundings.host.kernel_log) or ():
         where = survey.card_at(event.pci) or event.pci or ""
         what = f"the kernel has logged: {event.text}{_how_often(event)}"
         if event.kind == "ras" and _SOME_UNCORRECTABLE.search(event.text):

@@ -24,7 +24,7 @@ UNTOLD = (*OUT_OF_SIGHT, "not readable")
 def check_pcie(situation: Situation, result: Result) -> None:
     """Every card has all lanes of its slot, and no more replays than its neighbours."""
     survey = Survey.of_cards(situation, result)
-    virtual = known(situation.machine.host.virtual) not in (None, "none")
+    virtual = known(situation.surroundings.host.virtual) not in (None, "none")
     lacking = UNTOLD if virtual else NOT_OFFERED
     width = survey.ask("PCIe width", lambda card: card.pcie.width, lacking=lacking)
     widest = survey.glance("widest PCIe", lambda card: card.pcie.max_width, lacking=lacking)
@@ -80,7 +80,7 @@ def _judge_replays(survey: Survey) -> None:
 
 def _judge_kernel_log(survey: Survey, situation: Situation) -> None:
     """Warn of PCIe errors that were not corrected; what fell off the bus is for system.xid."""
-    for event in known(situation.machine.host.kernel_log) or ():
+    for event in known(situation.surroundings.host.kernel_log) or ():
         card = survey.card_at(event.pci)
         text = event.text.lower()
         harmless = ("corrected" in text and "uncorrected" not in text) or FALLEN in text
@@ -93,7 +93,7 @@ def check_iommu(situation: Situation, result: Result) -> None:
     """The IOMMU does not stand between the cards."""
     survey = Survey.of_cards(situation, result)
     _leave_virtual(situation, result)
-    mode = survey.ask_host("IOMMU", situation.machine.host.iommu, lacking=UNTOLD)
+    mode = survey.ask_host("IOMMU", situation.surroundings.host.iommu, lacking=UNTOLD)
     devices = situation.inventory.devices
     if mode == "translating" and len(devices) > 1:
         if any(device.kind == "hip" for device in devices):
@@ -118,7 +118,7 @@ def check_acs(situation: Situation, result: Result) -> None:
     """No PCIe bridge above a card sends peer traffic through the root complex."""
     survey = Survey.of_cards(situation, result)
     _leave_virtual(situation, result)
-    bridges = survey.ask_host("ACS", situation.machine.host.acs, lacking=OUT_OF_SIGHT)
+    bridges = survey.ask_host("ACS", situation.surroundings.host.acs, lacking=OUT_OF_SIGHT)
     note = "no bridge redirects"
     if bridges:
         named = ", ".join(bridges)
@@ -135,6 +135,6 @@ def check_acs(situation: Situation, result: Result) -> None:
 
 def _leave_virtual(situation: Situation, result: Result) -> None:
     """Skip in a virtual machine, where these are the host's and not to be seen."""
-    virtual = known(situation.machine.host.virtual)
+    virtual = known(situation.surroundings.host.virtual)
     if virtual not in (None, "none"):
         result.skip(f"a virtual machine ({virtual}): the host's IOMMU and bridges are out of sight")

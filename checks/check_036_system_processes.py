@@ -38,7 +38,7 @@ def check_processes(situation: Situation, result: Result) -> None:
     survey = Survey.of_cards(situation, result)
     processes = survey.ask("processes", lambda card: card.processes)
     used = survey.ask("memory in use", lambda card: card.memory_used_GiB)
-    wsl = known(situation.machine.host.wsl) is True
+    wsl = known(situation.surroundings.host.wsl) is True
     quiet = set()
     for name, found in processes.items():
         for process in found:

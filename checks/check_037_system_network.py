@@ -24,7 +24,7 @@ NEAR_ACTION = "ask the seller for the node's layout; bind ranks to the CPUs near
 def check_rdma(situation: Situation, result: Result) -> None:
     """The RDMA ports are up, and a library is there to use them."""
     survey = Survey.of_cards(situation, result)
-    host = situation.machine.host
+    host = situation.surroundings.host
     ports = survey.ask_host("RDMA ports", host.rdma)
     nodes = situation.order.nodes or 1
     if not ports and ports is not None and nodes == 1:
@@ -82,7 +82,7 @@ def _judge_access(survey: Survey, up: list[RdmaPort], nodes: int) -> None:
 
 def _judge_software(survey: Survey, situation: Situation, nodes: int) -> None:
     """Judge what NCCL needs besides the ports: libibverbs, and a module for GPUDirect RDMA."""
-    host = situation.machine.host
+    host = situation.surroundings.host
     library = survey.read("libibverbs", host.verbs_library)
     absent = isinstance(host.verbs_library, Absence) and host.verbs_library.reason == "not found"
     if absent or library == "":
@@ -104,7 +104,7 @@ def _judge_software(survey: Survey, situation: Situation, nodes: int) -> None:
 def check_memlock(situation: Situation, result: Result) -> None:
     """RDMA may lock the memory that it registers."""
     survey = Survey.of_cards(situation, result)
-    host = situation.machine.host
+    host = situation.surroundings.host
     ports = survey.ask_host("RDMA ports", host.rdma)
     if ports is not None and not any(known(port.state) == "active" for port in ports):
         result.skip("no active RDMA port")
@@ -129,7 +129,7 @@ def check_affinity(situation: Situation, result: Result) -> None:
     """Each card is near its network card and near CPUs that this process may use."""
     survey = Survey.of_cards(situation, result)
     nodes = survey.ask("NUMA node", lambda card: card.numa_node)
-    host = situation.machine.host
+    host = situation.surroundings.host
     for port in known(host.rdma) or ():
         near, at = known(port.numa_node), nodes.get(port.nearest, -1)
         if near is not None and min(near, at) >= 0 and near != at:
@@ -146,7 +146,7 @@ def check_affinity(situation: Situation, result: Result) -> None:
 
 def _judge_cpus(survey: Survey, situation: Situation) -> None:
     """Warn of cards none of whose near CPUs this process may run on."""
-    allowed_text = survey.read("allowed CPUs", situation.machine.host.allowed_cpus)
+    allowed_text = survey.read("allowed CPUs", situation.surroundings.host.allowed_cpus)
     near = survey.glance("near CPUs", lambda card: card.near_cpus)
     allowed = parse_cpus(allowed_text or "")
     for name, text in near.items():

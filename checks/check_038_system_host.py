@@ -23,7 +23,7 @@ NO_CPU_IS_NORMAL = "nodes without CPUs hold memory alone (Grace)"
 def check_numa(situation: Situation, result: Result) -> None:
     """The kernel does not move memory between NUMA nodes under AMD cards."""
     survey = Survey.of_host(situation, result)
-    host = situation.machine.host
+    host = situation.surroundings.host
     balancing = survey.ask_host("NUMA balancing", host.numa_balancing)
     amd = situation.has_cards and any(d.kind == "hip" for d in situation.inventory.devices)
     if balancing and amd:
@@ -46,7 +46,7 @@ def check_numa(situation: Situation, result: Result) -> None:
 def check_virtual(situation: Situation, result: Result) -> None:
     """The machine is real, or it is known which virtual one it is."""
     survey = Survey.of_host(situation, result)
-    host = situation.machine.host
+    host = situation.surroundings.host
     wsl = survey.ask_host("WSL", host.wsl)
     virtual = survey.ask_host("virtual machine", host.virtual)
     if wsl:
@@ -70,7 +70,7 @@ def check_virtual(situation: Situation, result: Result) -> None:
 def check_disk(situation: Situation, result: Result) -> None:
     """The disks below the plan's paths can be written and have room."""
     survey = Survey.of_host(situation, result)
-    disks = situation.machine.host.disks
+    disks = situation.surroundings.host.disks
     if not disks:
         result.skip("no path of the plan was looked at")
     words = []

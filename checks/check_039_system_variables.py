@@ -12,7 +12,7 @@ from preflight.harness import Result, Situation, Survey
 def check_variables(situation: Situation, result: Result) -> None:
     """No variable of the environment closes a path or slows the cards, unless the plan sets it."""
     survey = Survey.of_host(situation, result)
-    environment = situation.machine.environment
+    environment = situation.surroundings.environment
     planned = situation.plan.software.env
     notes = []
     for entry in steering(environment):

@@ -35,8 +35,9 @@ class ProfileFault(msgspec.Struct, frozen=True, kw_only=True):
     """It strikes one card and takes its number: ``ecc-2``."""
     kinds: tuple[Kind, ...] = ("cuda", "hip")
     """Kinds of machines that can have it."""
-    needs: Literal["", "fabric", "link", "slices"] = ""
-    """What the product must have for it: an NVSwitch fabric that NVML tells of, links, MIG."""
+    needs: Literal["", "ecc", "fabric", "link", "rdma", "slices"] = ""
+    """What the product must have for it: memory with ECC and spare rows, an NVSwitch fabric that
+    NVML tells of, links, a host with RDMA ports, MIG."""
 
 
 class ProfileRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,8 +168,8 @@ def product_of(row: ProfileRow) -> Product:
 
 def _has(product: Product, part: str) -> bool:
     """Whether a product has what a fault takes away."""
-    if part == "slices":
-        return product.data_center and product.vendor == "NVIDIA"
+    if part in ("ecc", "rdma", "slices"):
+        return product.data_center or product.vendor == "AMD"
     link = product.link
     if link is None or part == "link":
         return link is not None

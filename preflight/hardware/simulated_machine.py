@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from preflight.hardware.catalog import GIB, LinkSpec, Product, products
+from preflight.hardware.pci import BUS
 from preflight.hardware.profiles import SILENT_FABRIC, ProfileRow, product_of
 from preflight.hardware.simulated_amd_card import SimulatedAmdCard
 from preflight.hardware.simulated_host import Accelerator, SimulatedHost, SimulatedPort
@@ -64,6 +65,8 @@ class SimulatedMachine:
         if self.amd is not None:
             self.amd.write(root)
         self.host.write(root, self.accelerators())
+        if self.amd is not None:
+            self._write_iommu_groups(Tree(root))
         if self.nvml is not None:
             self._write_nvidia(Tree(root))
 
@@ -76,8 +79,19 @@ class SimulatedMachine:
         )
         for path in ("/dev/nvidiactl", "/dev/nvidia-uvm"):
             tree.text(path, "")
-        for card in self.cards:
+        cpus = self.host.cores_per_socket * self.host.threads_per_core
+        for card, node in zip(self.cards, self._nodes(), strict=True):
             tree.text(f"/dev/nvidia{card.minor}", "")
+            near = f"{node * cpus}-{(node + 1) * cpus - 1}"
+            tree.text(f"{BUS}/{bus_address(card)}/local_cpulist", near)
+
+    def _write_iommu_groups(self, tree: Tree) -> None:
+        """A group of its own for each card of AMD, as the host's writer gives those of NVIDIA."""
+        kind = {"passthrough": "identity", "translating": "DMA-FQ"}.get(self.host.iommu)
+        for number, (address, _, _) in enumerate(self.accelerators() if kind else ()):
+            group = f"/sys/kernel/iommu_groups/{number}"
+            tree.text(f"{group}/type", kind)
+            tree.link(f"{BUS}/{address}/iommu_group", group)
 
     @contextlib.contextmanager
     def behind_the_libraries(self) -> Iterator[None]:

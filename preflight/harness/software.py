@@ -57,7 +57,7 @@ def stated_environment(build: StatedBuild) -> Environment:
         "cuda": build.cuda,
         "hip": build.hip,
         "arch_list": list(build.arch_list),
-        "cuda_available": True,
+        "cuda_available": None,  # nobody can say
         "cuda_error": None,
     }
     return Environment(

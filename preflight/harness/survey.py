@@ -70,7 +70,7 @@ class Survey:
     def of_host(cls, situation: Situation, result: Result) -> Survey:
         """A survey of the host, which a rehearsal has too; ``cards`` may be empty."""
         has_cards = situation.has_cards
-        return cls(situation, result, cards=situation.machine.cards if has_cards else ())
+        return cls(situation, result, cards=situation.surroundings.cards if has_cards else ())
 
     def device(self, name: str) -> Device:
         """The device of the record behind a card."""

@@ -134,7 +134,7 @@ def rented(order: Order) -> str:
 
 def found(record: Record) -> str:
     """Devices that were found, by product: ``8 × NVIDIA H100 80GB HBM3, 79.6 GiB each``."""
-    kinds = Counter((d.product, _memory(d)) for d in record.devices)
+    kinds = Counter((d.product, _memory(d)) for d in _judged(record))
     parts = [
         _count_of(count, product) + (f", {memory} each" if memory else "")
         for (product, memory), count in kinds.items()
@@ -146,11 +146,19 @@ def found(record: Record) -> str:
 
 def devices_in_short(record: Record) -> str:
     """For a header line: ``8 x NVIDIA H100 80GB HBM3``, or the number of kinds."""
-    kinds = Counter(d.product for d in record.devices)
+    devices = _judged(record)
+    kinds = Counter(d.product for d in devices)
     if len(kinds) == 1:
         product, count = next(iter(kinds.items()))
         return f"{count} x {product}"
-    return f"{len(record.devices)} devices of {len(kinds)} kinds" if kinds else "no device"
+    return f"{len(devices)} devices of {len(kinds)} kinds" if kinds else "no device"
+
+
+def _judged(record: Record) -> tuple[Device, ...]:
+    """The devices that the record is about: in a simulation not the CPU that stands in for them."""
+    if record.run.mode != "simulate":
+        return record.devices
+    return tuple(device for device in record.devices if device.kind != "cpu")
 
 
 def _memory(device: Device) -> str:
