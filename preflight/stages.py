@@ -115,6 +115,8 @@ STAGES: tuple[Stage, ...] = (
 STAGE_NAMES: tuple[str, ...] = tuple(stage.name for stage in STAGES)
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in STAGES}
 
+STATIC_STAGES = ("order", "driver", "system", "arch")
+"""Stages that judge facts and run nothing of the user's; a simulation brings its own facts."""
 COLLECTION = "checks"
 """Stage of results that speak of a check file which could not be collected."""
 

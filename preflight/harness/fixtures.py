@@ -25,6 +25,7 @@ from preflight.harness.software import look_at_environment, stated_environment
 from preflight.harness.telemetry import Sampler
 from preflight.plan import Plan
 from preflight.records import Device
+from preflight.stages import STATIC_STAGES
 
 
 def _plugin(request: pytest.FixtureRequest) -> ChecksPlugin:
@@ -62,7 +63,7 @@ def ask_torch(request: pytest.FixtureRequest, situation: Situation) -> Callable[
     In a simulation the static stages are told of the build that the profile states instead.
     """
     stated = situation.inventory.stated
-    if stated is not None and request.node.stash[SPEC].phase == "host":
+    if stated is not None and request.node.stash[SPEC].stage in STATIC_STAGES:
         return lambda: stated_environment(stated)
 
     def ask() -> Environment:
