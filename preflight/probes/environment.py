@@ -16,7 +16,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, Optional
 
-from . import reply
+from . import assemblers, reply
 
 TRITON_NAMES = ("triton", "pytorch-triton", "pytorch-triton-rocm", "triton-rocm")
 
@@ -126,7 +126,10 @@ def _torch_facts(torch: Any) -> Dict[str, Any]:
         "cudnn": ask("cudnn", lambda: _cudnn(torch)) if built_for_gpu else None,
         "nccl": ask("nccl", lambda: _nccl(torch)) if built_for_gpu and nccl_built else None,
         "triton": _version_of(*TRITON_NAMES),
+        "assemblers": assemblers.found(torch.__file__) if torch.version.cuda is not None else {},
         "numpy": _version_of("numpy"),
+        "machine": platform.machine(),
+        "glibc": _glibc(),
         "arch_list": (ask("arch_list", lambda: _arch_list(torch)) or []) if built_for_gpu else [],
         "cuda_available": available,
         "cuda_error": _cuda_error(torch) if built_for_gpu and not available else None,
@@ -142,6 +145,12 @@ def _torch_facts(torch: Any) -> Dict[str, Any]:
 def _gloo(torch: Any) -> bool:
     asked = getattr(torch.distributed, "is_gloo_available", None)  # torch >= 2.3
     return bool(asked()) if asked else True
+
+
+def _glibc() -> Optional[str]:
+    """``2.35``; None where the C library is another one."""
+    library, version = platform.libc_ver()
+    return version if library == "glibc" and version else None
 
 
 def _cudnn(torch: Any) -> Optional[str]:
