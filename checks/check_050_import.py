@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from packaging.version import InvalidVersion, Version
 
+from preflight.compat.builds import build_of
+from preflight.compat.wheel_choice import install_command
 from preflight.events import Environment
 from preflight.harness import CannotLook, ProbeFailed, Result, Situation
 from preflight.plan import Plan
@@ -30,7 +32,7 @@ def check_torch(situation: Situation, result: Result, ask_torch: Callable[[], En
     result.measure("import torch", facts["seconds"], "s")
     result.attach(f"{facts['file']}")
     result.note(f"torch {facts['torch']}")
-    _judge_build(facts, situation, result)
+    _judge_build(environment, situation, result)
     _judge_age(facts["torch"], result)
 
 
@@ -67,17 +69,29 @@ def check_extensions(result: Result, fresh: Any, plan: Plan, situation: Situatio
 
 
 def _mend_torch(environment: Environment, situation: Situation) -> str:
-    python = situation.options.python
+    command = _command(environment, situation)
     if "No module named 'torch'" in environment.cause:
-        return f"install torch into this interpreter: {python} -m pip install torch"
+        return f"install torch into this interpreter: {command}"
+    gone = f"{situation.options.python} -m pip uninstall -y torch"
     return (
         "torch is installed and does not import: the evidence names the library; reinstall it: "
-        f"{python} -m pip install --force-reinstall torch"
+        f"{gone} && {command}"
     )
 
 
-def _judge_build(facts: dict[str, Any], situation: Situation, result: Result) -> None:
+def _command(answer: Environment, situation: Situation) -> str:
+    """What installs a torch with code for the first card; on a machine without any, PyPI's."""
+    told = [one for one in situation.inventory.devices if one.architecture is not None]
+    if situation.is_rehearsal or not told:
+        return f"{situation.options.python} -m pip install torch"
+    build = build_of(answer.versions.torch or "")
+    release = build.release.version if build and build.release else None
+    return install_command(situation.place_of(told[0], answer), release)
+
+
+def _judge_build(answer: Environment, situation: Situation, result: Result) -> None:
     """A build without device code, or of the other vendor, on a machine that has cards."""
+    facts: dict[str, Any] = answer.torch or {}
     devices = situation.inventory.devices
     if situation.is_rehearsal or not devices:
         return
@@ -87,13 +101,12 @@ def _judge_build(facts: dict[str, Any], situation: Situation, result: Result) ->
         result.fail(
             f"torch {facts['torch']} is a CPU-only build, and this machine has "
             f"{len(devices)} x {product}",
-            f"install a build with device code: {situation.options.python} -m pip install "
-            "--force-reinstall torch, with the --index-url of your CUDA or ROCm version",
+            f"install a build with device code: {_command(answer, situation)}",
         )
     elif build != kind:
         result.fail(
             f"torch {facts['torch']} is built for {build.upper()}, and this machine has {product}",
-            f"install a torch built for {kind.upper()}",
+            f"install a torch built for {kind.upper()}: {_command(answer, situation)}",
         )
     elif not facts["cuda_available"]:
         result.fail(

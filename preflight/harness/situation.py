@@ -9,6 +9,8 @@ from pathlib import Path
 
 import msgspec
 
+from preflight.compat.capabilities import card_named
+from preflight.compat.place import Place
 from preflight.events import Ended, Environment, Event, Inventory, Opened, Options
 from preflight.facts import Card, Machine, known
 from preflight.hardware.catalog import Product, identify, meant_by
@@ -123,6 +125,24 @@ class Situation:
             memory_GiB=device.memory_GiB,
             architecture=device.architecture,
             pci_id=known(cards[device.name].pci_id) if device.name in cards else None,
+        )
+
+    def place_of(self, device: Device, answer: Environment | None = None) -> Place:
+        """What the rules of ``preflight.compat`` ask of a device, its host and the interpreter.
+
+        ``answer`` is what torch said, as far as it was asked; the device's architecture is known.
+        """
+        facts = (answer.torch if answer else None) or {}
+        card = self.product_of(device) or card_named(device.product)
+        return Place(
+            architecture=device.architecture or "",
+            machine=facts.get("machine") or self.inventory.host.machine or "x86_64",
+            driver=device.driver,
+            driver_cuda=device.driver_cuda,
+            data_center=card.data_center if card else None,
+            python=answer.versions.python if answer else None,
+            glibc=facts.get("glibc"),
+            pip=f"{self.options.python} -m pip",
         )
 
     def device(self, name: str) -> Device:

@@ -13,7 +13,7 @@ from preflight.harness.result import Result
 from preflight.plan import Plan, decode_plan
 from preflight.records import Versions
 
-from .situations import asking, card, environment, judged, load, rehearsal, situation
+from .situations import asking, card, environment, judged, load, mi300x, rehearsal, situation
 
 imports = load("check_050_import.py")
 
@@ -35,20 +35,38 @@ def test_torch_imports() -> None:
 
 
 def test_torch_is_not_installed() -> None:
-    """The failure tells the command that installs it into this very interpreter."""
+    """The failure tells what installs one with code for the card into this very interpreter."""
     cause = "ModuleNotFoundError: No module named 'torch'"
     answer = Environment(versions=Versions(), failed=True, cause=cause, evidence="Traceback")
     result = judge(answer)
     assert (result.status, result.reason, result.evidence) == ("fail", cause, "Traceback")
-    assert result.action.endswith("/opt/venv/bin/python -m pip install torch")
+    assert "/opt/venv/bin/python -m pip install torch==2." in result.action
+    assert "--index-url https://download.pytorch.org/whl/cu13" in result.action
+
+
+def test_torch_is_not_installed_where_plain_pip_would_bring_the_wrong_one() -> None:
+    """PyPI's newest has no code for a V100: the command names the index that has."""
+    volta = card(0, product="Tesla V100-SXM2-32GB", architecture="sm_70", memory_GiB=32.0)
+    cause = "ModuleNotFoundError: No module named 'torch'"
+    answer = Environment(versions=Versions(), failed=True, cause=cause)
+    assert "/whl/cu126" in judge(answer, situation(devices=(volta,))).action
+
+
+def test_torch_is_not_installed_on_a_machine_without_cards() -> None:
+    """Where no card was found there is nothing to choose by."""
+    cause = "ModuleNotFoundError: No module named 'torch'"
+    answer = Environment(versions=Versions(), failed=True, cause=cause)
+    for machine in (rehearsal(), situation(devices=())):
+        assert judge(answer, machine).action.endswith("/opt/venv/bin/python -m pip install torch")
 
 
 def test_torch_is_broken() -> None:
-    """A torch that is installed and does not import is to be installed again."""
+    """A torch that is installed and does not import is to be installed again, in its release."""
     cause = "ImportError: libcudart.so.13: cannot open shared object file"
-    result = judge(Environment(versions=Versions(), failed=True, cause=cause))
+    result = judge(Environment(versions=Versions(torch="2.13.0"), failed=True, cause=cause))
     assert result.status == "fail"
-    assert "--force-reinstall torch" in result.action
+    assert "pip uninstall -y torch && " in result.action
+    assert "torch==2.13.0+cu130" in result.action
 
 
 def test_an_interpreter_that_does_not_start_could_not_be_looked_at() -> None:
@@ -71,11 +89,12 @@ def test_a_cpu_build_on_a_machine_with_cards() -> None:
 
 def test_a_build_for_the_other_vendor() -> None:
     """A CUDA build on AMD cards, and the reverse, fail."""
-    amd = situation(devices=(card(0, kind="hip", product="AMD Instinct MI300X"),))
+    amd = situation(devices=(mi300x(0),))
     result = judge(environment(), amd)
     assert result.status == "fail"
     assert result.reason.endswith("is built for CUDA, and this machine has AMD Instinct MI300X")
-    assert result.action == "install a torch built for HIP"
+    assert result.action.startswith("install a torch built for HIP: ")
+    assert "/whl/rocm" in result.action
     hip = environment(torch="2.9.0+rocm6.4", cuda=None, hip="6.4")
     assert judge(hip).status == "fail"
     assert judge(hip, amd).status == "pass"
