@@ -143,7 +143,6 @@ def _merit(choice: Choice, place: Place, prefer: str | None) -> tuple[object, ..
     return (
         wheel.standing != "unverified",
         _is_listed(wheel.rocm) if place.is_amd else compiled is not False,
-        suits_driver(wheel, place) is True,
         release.version == prefer,
         Version(release.version),
         _stays(wheel, place),

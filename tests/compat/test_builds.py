@@ -20,6 +20,7 @@ FORMS = [
     ("2.8.0.dev20250408+cu128", "2.8.0", "nightly", "cu128", "12.8", None, None),
     ("2.9.1+git8907517", "2.9.1", "source", None, None, None, None),
     ("2.7.0a0+gitf1c9a0a", "2.7.0", "source", None, None, None, None),
+    ("2.9.0rc3+cu128", "2.9.0", "source", "cu128", "12.8", None, None),
     ("2.3.1.post300", "2.3.1", "source", None, None, None, None),
     ("2.16.0+cu134", "2.16.0", "release", "cu134", "13.4", None, None),
     ("2.16.0", "2.16.0", "release", None, None, None, None),
