@@ -89,6 +89,6 @@ def _skip_equal_card(device: Device, situation: Situation, result: Result) -> No
     """At quick, one card of each product is enough: the compiler is the same for all of them."""
     if situation.options.level != "quick":
         return
-    first = next(d for d in situation.devices if d.product == device.product)
+    first = next(d for d in situation.probed if d.product == device.product)
     if first.name != device.name:
         result.skip(f"{first.name} is the same product and compiles; --level standard does all")

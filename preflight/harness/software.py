@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from preflight.compat.builds import build_of
 from preflight.events import Environment, StatedBuild
 from preflight.harness.channel import Message
 from preflight.harness.injecting import InjectedFault
@@ -52,11 +53,13 @@ def look_at_environment(
 
 def stated_environment(build: StatedBuild) -> Environment:
     """What a build would answer that nobody can ask, in a simulation."""
+    known = build_of(build.torch)
     facts: dict[str, Any] = {
         "torch": build.torch,
         "cuda": build.cuda,
         "hip": build.hip,
         "arch_list": list(build.arch_list),
+        "triton": known.triton if known else None,
         "cuda_available": None,  # nobody can say
         "cuda_error": None,
     }
