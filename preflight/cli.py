@@ -173,8 +173,14 @@ def inspect(ctx: click.Context, accelerator: str, simulate: str | None, as_json:
 @program.command("list")
 @click.option("--checks", multiple=True, metavar="DIR", help="Add your own checks.")
 @click.option("--faults", is_flag=True, help="Show the faults that run --inject knows instead.")
-def list_(checks: tuple[str, ...], faults: bool) -> None:
+@click.option("--profiles", is_flag=True, help="Show the machines that --simulate knows instead.")
+def list_(checks: tuple[str, ...], faults: bool, profiles: bool) -> None:
     """Show stages and checks in order, what each proves and what it gates."""
+    if profiles:
+        from preflight.hardware.profiles import profile_table
+
+        click.echo(profile_table(), nl=False)
+        return
     if faults:
         from preflight.injection import fault_table
 

@@ -93,7 +93,7 @@ def test_the_whole_path_rehearses_on_the_cpu(tmp_path: Path) -> None:
     run = command(tmp_path, "2xB200", "--plan", str(PLAN))
     assert (run.exit_code, run.record.verdict.word) == (0, "REHEARSED"), run.output
     kernels = {check.device for check in run.record.checks if check.stage == "kernel"}
-    assert kernels == {"cpu"}
+    assert "cpu" in kernels and not {"gpu0", "gpu1"} & kernels
     (reduce,) = [check for check in run.record.checks if check.id == "collective.all_reduce"]
     assert "gloo" in reduce.reason
 

@@ -52,11 +52,12 @@ EXPECTED: dict[str, dict[str, str]] = {
 """Fault to the checks that must see it."""
 ALSO: dict[str, set[str]] = {
     "missing": {"driver.present"},
+    "old-driver": {"arch.triton"},
     "wrong-product": {"order.memory", "system.links"},
     "throttled": {"system.throttling"},
 }
 """Checks that may see it too: a lone card that is missing leaves none, another product has other
-memory and links, and AMD's driver does not say that a card slows itself down."""
+memory and links, what Triton compiles is too new for an old driver, and AMD's driver does not say that a card slows itself down."""
 LONE = {"small-shm": {"system.shm": "warn"}}
 """One card alone needs less of it."""
 
