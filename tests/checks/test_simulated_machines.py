@@ -57,7 +57,8 @@ ALSO: dict[str, set[str]] = {
     "throttled": {"system.throttling"},
 }
 """Checks that may see it too: a lone card that is missing leaves none, another product has other
-memory and links, what Triton compiles is too new for an old driver, and AMD's driver does not say that a card slows itself down."""
+memory and links, what Triton compiles is too new for an old driver, and AMD's driver does not say
+that a card slows itself down."""
 LONE = {"small-shm": {"system.shm": "warn"}}
 """One card alone needs less of it."""
 
