@@ -2,6 +2,7 @@
 
 ``python bench/random_faults.py [RUNS] [SEED]`` prints a line for each run and fails on the first
 promise that is broken. Each run is a quick rehearsal of the stage that its fault strikes.
+``python bench/random_faults.py each`` strikes once with every fault, at a stage where it belongs.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from preflight.harness.sweep import survivors
@@ -62,8 +64,19 @@ def strike(stage: str, fault: str, flag: str) -> str:
     return ""
 
 
+def every_fault() -> Iterator[tuple[str, str, str]]:
+    """Each fault once: on a rank in collective, on a shard in checkpoint, else in kernel."""
+    for fault in FAULTS:
+        stages = [s for s in ("kernel", "collective", "checkpoint") if fault in possible_faults(s)]
+        yield stages[0], fault, f"{stages[0]}={fault}"
+
+
 def main() -> None:
-    """Strike again and again."""
+    """Strike again and again, or once with each."""
+    if sys.argv[1:] == ["each"]:
+        troubles = [trouble for one in every_fault() if (trouble := strike(*one))]
+        print(f"{len(FAULTS)} faults, {len(troubles)} broken promises")
+        sys.exit("\n".join(troubles) or 0)
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 50
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 20261201
     generator = random.Random(seed)
