@@ -48,7 +48,7 @@ def test_an_installed_plugin_does_not_reach_the_checks(tmp_path: Path) -> None:
     (folder / "shuffler.py").write_text("raise SystemExit('a plugin that ends every session')\n")
     record, done = _run(tmp_path / "out", *ONLY_SYSTEM, PYTHONPATH=str(folder))
     assert done.returncode == 0, done.stderr
-    assert {check.status for check in record.checks} <= {"pass", "warn"}
+    assert {check.status for check in record.checks} <= {"pass", "warn", "skip"}
 
 
 CHATTY = """

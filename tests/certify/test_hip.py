@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fakegpu.build import Libraries
-from hardware.sysfs import VRAM, mi300x, write_node
+from hardware.sysfs import VRAM, mi300x, write_link, write_node
 
 from certify.command import plan_text, run_command
 
@@ -39,7 +39,8 @@ def machine(tmp_path: Path) -> tuple[str, ...]:
         properties = mi300x(index)
         # As the fake torch has them, which counts its buses from 1.
         properties.update(location_id=(index + 1) << 8, unique_id=0xFA4E0000 + index)
-        write_node(root, index, properties, [(1, VRAM)])
+        folder = write_node(root, index, properties, [(1, VRAM)])
+        write_link(folder, node_from=index, node_to=1 - index)
         card = root / "pci" / f"0000:{index + 1:02x}:00.0"
         card.mkdir(parents=True)
         (card / "product_name").write_text("AMD Instinct MI300X\n", encoding="utf-8")

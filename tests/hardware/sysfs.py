@@ -45,6 +45,14 @@ def write_node(
     return folder
 
 
+def write_link(folder: Path, *, node_from: int, node_to: int) -> None:
+    """One XGMI link of a node: type 11, one hop, 64 GB/s."""
+    link = folder / "io_links" / "0"
+    link.mkdir(parents=True)
+    ends = {"node_from": node_from, "node_to": node_to}
+    _write(link / "properties", {"type": 11, **ends, "weight": 15, "max_bandwidth": 64000})
+
+
 def write_machine(root: Path, cards: int = 8) -> Path:
     """A healthy machine: two CPU nodes, then the cards, and the device file."""
     for socket in range(2):
