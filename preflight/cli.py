@@ -170,6 +170,36 @@ def inspect(ctx: click.Context, accelerator: str, simulate: str | None, as_json:
     ctx.exit(inspection.exit_code)
 
 
+@program.command()
+@click.argument("source", metavar="[FILE|-]", default="-")
+@click.option(
+    "--gpu", metavar="NAME", help="The card that it is about, where the text does not say."
+)
+@click.option("--json", "as_json", is_flag=True, help="Write the answer as JSON.")
+@click.pass_context
+def explain(ctx: click.Context, source: str, gpu: str | None, as_json: bool) -> None:
+    """Say what a pasted text proves, stage by stage, and the first cause in it.
+
+    Reads collect_env of torch, vLLM and SGLang, nvidia-smi, rocm-smi, rocminfo, logs of NCCL and
+    RCCL, the kernel's log, tracebacks, and several of them in one paste. Nothing of this machine is
+    looked at.
+
+    Exit codes: 0 nothing wrong was found, 1 a failure is proved, 2 a file or flag that cannot be
+    used, 3 nothing can be told from the text.
+    """
+    from preflight.explanation import explain as explain_source
+    from preflight.terminal import open_terminal
+
+    explanation = explain_source(source, gpu=gpu)
+    if as_json:
+        click.echo(explanation.json, nl=False)
+    else:
+        explanation.print_to(open_terminal(errors=False))
+    if explanation.trouble:
+        click.echo(f"preflight: {explanation.trouble}", err=True)
+    ctx.exit(explanation.exit_code)
+
+
 @program.command("list")
 @click.option("--checks", multiple=True, metavar="DIR", help="Add your own checks.")
 @click.option("--faults", is_flag=True, help="Show the faults that run --inject knows instead.")

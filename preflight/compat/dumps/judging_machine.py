@@ -1,0 +1,271 @@
+"""Stages order, driver and system: what cards are there, and whether the driver serves torch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from preflight.compat.drivers import driver_floor, floor_source, is_at_least
+from preflight.compat.dumps.card_names import is_data_center
+from preflight.compat.dumps.facts import Build, Facts, Gpu, Reading
+from preflight.compat.dumps.findings import Finding
+from preflight.compat.dumps.torch_targets import made_of
+from preflight.hardware.catalog import MEMORY_TOLERANCE, products
+
+_OLDER_FLOORS = {"8.0": "375.26", "9.0": "384.81", "9.1": "390.46", "9.2": "396.26"}
+"""NVIDIA, CUDA Toolkit release notes, table of toolkits and drivers."""
+_HELD_SHARE = 0.10
+"""Of a card's memory; below it lie a desktop and a driver's own needs."""
+_IDLE_PERCENT = 10
+UNCOLLECTED = ("could not collect", "n/a", "no cuda", "none", "")
+NOT_A_VERSION = (
+    "not a matter of versions: look whether /dev/nvidiactl, /dev/nvidia-uvm and /dev/nvidia0 exist "
+    "(sudo nvidia-modprobe -c 0 -u), whether CUDA_VISIBLE_DEVICES hides the cards, and reboot "
+    "after an update of the driver"
+)
+
+
+def judge_order(facts: Facts) -> Iterator[Finding]:
+    """Which cards are listed, whole or in slices, with the memory of their product."""
+    gpus = listed(facts)
+    if facts.slices:
+        yield from _slices(facts.slices, gpus)
+    bus, rows = facts.pci_cards, [gpu for gpu in facts.gpus if gpu.tool == "nvidia-smi"]
+    if bus and facts.driver and len(rows) < len(bus) and (rows or facts.smi_complete):
+        yield Finding(
+            stage="order",
+            status="fail",
+            reason=f"the PCI bus shows {len(bus)} cards and nvidia-smi {len(rows)}",
+            action="dmesg | grep -i -e 'fallen off' -e NVRM names the missing one; ask the seller "
+            "for another card",
+            lines=tuple(one.line for one in bus[:8]),
+        )
+    elif bus and not rows:
+        yield Finding(
+            stage="order",
+            status="unknown",
+            reason=f"the PCI bus shows {len(bus)} cards; how many the driver lists, the text does "
+            "not tell",
+            action=f"nvidia-smi -L or rocm-smi must list {len(bus)} as well",
+            lines=tuple(one.line for one in bus[:8]),
+        )
+    if not gpus:
+        return
+    for gpu in gpus:
+        yield from _odd_memory(gpu)
+        if gpu.name.upper().startswith("GRID ") or "vGPU" in gpu.name:
+            yield Finding(
+                stage="order",
+                status="warn",
+                reason=f"{gpu.name} is a virtual slice of a card",
+                action="ask the seller for whole cards if whole ones were bought",
+                lines=(gpu.line,),
+            )
+    yield Finding(
+        stage="order",
+        status="pass",
+        reason=f"listed: {_counted(gpus)}; whether it is what was bought, the order tells",
+        lines=tuple(gpu.line for gpu in gpus[:8] if gpu.line),
+    )
+
+
+def listed(facts: Facts) -> list[Gpu]:
+    """Cards that a tool lists, of the dump of torch that lists most, else of another tool."""
+    of_builds = max((build.gpus for build in facts.builds), key=len, default=())
+    return list(facts.gpus if len(facts.gpus) > len(of_builds) else of_builds)
+
+
+def _counted(gpus: Iterable[Gpu]) -> str:
+    counts = Counter(gpu.name for gpu in gpus)
+    return ", ".join(f"{count} x {name}" for name, count in counts.most_common(4))
+
+
+def _slices(slices: tuple[Reading, ...], gpus: list[Gpu]) -> Iterator[Finding]:
+    lines = tuple(one.line for one in slices[:8])
+    whole = f" of {gpus[0].name}" if gpus else ""
+    yield Finding(
+        stage="order",
+        status="fail",
+        reason=f"{len(slices)} MIG slices{whole} are listed instead of whole cards",
+        action="ask the seller for whole cards (nvidia-smi -mig 0), or use one slice: "
+        "CUDA_VISIBLE_DEVICES=MIG-<uuid>",
+        lines=lines,
+    )
+    yield Finding(
+        stage="strategy",
+        status="fail",
+        reason="a process sees one slice only, and NCCL does not join slices of one card",
+        action="train on whole cards",
+        lines=lines,
+        follows=True,
+    )
+
+
+def _odd_memory(gpu: Gpu) -> Iterator[Finding]:
+    """A card whose memory is not that of any product with its name."""
+    if not gpu.memory_MiB:
+        return
+    plain = gpu.name.lower().removeprefix("nvidia ")
+    named = [p for p in products() if plain in _driver_names(p.driver_names)]
+    known = [p.memory_GiB or p.device_memory_GB for p in named if not p.unified_memory]
+    found_GiB = gpu.memory_MiB / 1024
+    if known and all(abs(found_GiB - one) > MEMORY_TOLERANCE * one + 1 for one in known):
+        yield Finding(
+            stage="order",
+            status="warn",
+            reason=f"{gpu.name} with {found_GiB:.0f} GiB: the product has {known[0]:.0f} GiB",
+            action="ask the seller what this card is: a rebuilt one, or a slice",
+            lines=(gpu.line,),
+        )
+
+
+def _driver_names(names: Iterable[str]) -> list[str]:
+    return [one.lower().removeprefix("nvidia ") for one in names]
+
+
+def judge_system(facts: Facts) -> Iterator[Finding]:
+    """States that tools print, and memory that somebody holds on an idle card."""
+    for one in facts.conditions:
+        yield Finding(
+            stage=one.stage,
+            status=one.status,  # type: ignore[arg-type]
+            reason=one.reason,
+            action=one.action,
+            lines=(one.line,),
+        )
+    for gpu in facts.gpus:
+        held, size, busy = gpu.used_MiB, gpu.memory_MiB, gpu.utilization_percent
+        if held and size and held > _HELD_SHARE * size and (busy or 0) <= _IDLE_PERCENT:
+            yield Finding(
+                stage="system",
+                status="warn",
+                reason=f"{held / 1024:.0f} of {size / 1024:.0f} GiB of {gpu.name} are in use while "
+                "it is idle",
+                action="nvidia-smi shows the processes; those of others are not in your list: end "
+                "yours, or ask the seller whose it is",
+                lines=(gpu.line,),
+            )
+
+
+def judge_driver(facts: Facts) -> Iterator[Finding]:
+    """Whether the driver serves each torch, by version and by what torch found."""
+    for build in facts.builds:
+        found = _of_build(build, facts)
+        if found is not None:
+            yield found
+    yield from _too_old_for_card(facts)
+
+
+def _of_build(build: Build, facts: Facts) -> Finding | None:
+    made = made_of(build)
+    available = build.available.value if build.available else None
+    lines = tuple(r.line for r in (build.cuda, build.available, build.driver) if r is not None)
+    if made.kind == "rocm":
+        if available == "True":
+            return Finding(
+                stage="driver", status="pass", reason="torch found the card", lines=lines
+            )
+        return _not_found(build, facts, "ROCm", lines) if available == "False" else None
+    driver = build.driver if _is_version(build.driver) else None
+    driver = driver or (facts.driver if build.driver is None else None)
+    if driver is None:
+        return None
+    if made.kind == "cpu":
+        return Finding(
+            stage="driver",
+            status="pass",
+            reason=f"driver {driver.value} lists the card; this torch never asks it",
+            lines=(driver.line,),
+        )
+    if made.toolkit is None:
+        return None
+    return _of_versions(driver, made.toolkit, available, build, facts)
+
+
+def _is_version(driver: Reading | None) -> bool:
+    return driver is not None and driver.value[:1].isdigit()
+
+
+def _of_versions(
+    driver: Reading, toolkit: str, available: str | None, build: Build, facts: Facts
+) -> Finding | None:
+    floor = driver_floor(toolkit) or _OLDER_FLOORS.get(toolkit)
+    enough = is_at_least(driver.value, floor) if floor else None
+    lines = tuple(sorted({r.line for r in (build.cuda, build.available, driver) if r is not None}))
+    if available == "True":
+        note = (
+            ""
+            if enough in (True, None)
+            else (f", older than {floor}: a forward compatibility package (cuda-compat) carries it")
+        )
+        return Finding(
+            stage="driver",
+            status="pass",
+            reason=f"torch for CUDA {toolkit} starts on driver {driver.value}{note}",
+            lines=lines,
+        )
+    if enough is None:
+        return None
+    if enough:
+        if available == "False":
+            return _not_found(build, facts, f"CUDA {toolkit}", lines)
+        return Finding(
+            stage="driver",
+            status="pass",
+            reason=f"driver {driver.value} is new enough for CUDA {toolkit} (from {floor})",
+            lines=lines,
+        )
+    gpus = build.gpus or facts.gpus
+    may_have_package = available is None and any(is_data_center(gpu.name) for gpu in gpus)
+    return Finding(
+        stage="driver",
+        status="warn" if may_have_package else "fail",
+        reason=f"driver {driver.value} is older than {floor}, the floor of CUDA {toolkit} "
+        f"({floor_source(toolkit)})",
+        action=f"install driver {floor} or newer on the host, or a torch built for an older CUDA",
+        lines=lines,
+    )
+
+
+def _not_found(build: Build, facts: Facts, toolkit: str, lines: tuple[int, ...]) -> Finding | None:
+    """torch finds no card although versions fit: a fault where a tool lists cards, else unknown."""
+    gpus = build.gpus or facts.gpus
+    if not gpus:
+        return None
+    return Finding(
+        stage="driver",
+        status="fail",
+        reason=f"{_counted(gpus)} listed and the versions fit {toolkit}, and torch finds no card",
+        action=NOT_A_VERSION,
+        lines=tuple(sorted({*lines, *(gpu.line for gpu in gpus[:4] if gpu.line)})),
+    )
+
+
+def _too_old_for_card(facts: Facts) -> Iterator[Finding]:
+    """A driver older than the first that knows a card's product, where torch finds no card.
+
+    One that torch computes on is known to the driver, whatever a table says.
+    """
+    for build in facts.builds:
+        if build.available is None or build.available.value != "False":
+            continue
+        for gpu in build.gpus or facts.gpus:
+            driver, first = build.driver or facts.driver, _first_driver(gpu.name)
+            if driver and first and is_at_least(driver.value, first) is False:
+                yield Finding(
+                    stage="driver",
+                    status="fail",
+                    reason=f"driver {driver.value} is older than {first}, the first that knows "
+                    f"{gpu.name}",
+                    action=f"install driver {first} or newer on the host: no container brings one",
+                    lines=tuple(sorted({driver.line, gpu.line})),
+                )
+                return
+
+
+def _first_driver(name: str) -> str | None:
+    plain = name.lower().removeprefix("nvidia ")
+    for product in products():
+        if plain in _driver_names(product.driver_names):
+            return None if "first_driver" in product.unverified else product.first_driver
+    return None
