@@ -36,9 +36,7 @@ _MIG_LINE = re.compile(r"MIG (?:(?:\d+c\.)?\d+g\.\d+gb\S*|\S+) +Device +\d+:?", 
 _PIP = re.compile(r"\[pip3?\] ([\w.-]+)==(\S+)")
 _CONDA = re.compile(r"\[conda\] ([\w.-]+) +(\d\S*)(?: +(\S+))?")
 _SGLANG_PACKAGE = re.compile(r"([a-z][\w.-]{1,40}): (\d+\.\S*)$")
-_UNSUPPORTED = re.compile(
-    r"(?:(?P<name>\S.{0,80}?) )?with CUDA capability sm_(?P<cc>\d+) is not compatible with "
-)
+_UNSUPPORTED = re.compile(r"with CUDA capability sm_(?P<cc>\d+) is not compatible with ")
 _SUPPORTS = re.compile(
     r"PyTorch install supports CUDA capabilities ((?:(?:sm|compute)_\w+[ .,]*)+)"
 )
@@ -175,6 +173,8 @@ class CollectEnv:
             self._add_package(found[1], found[2], line.number)
             if found[1] == "pytorch" and "torch" not in self._fields:
                 self._fields["torch"] = Reading(value=found[2], line=line.number)
+                if "cpu" in (found[3] or ""):
+                    self._fields.setdefault("cuda", Reading(value="None", line=line.number))
                 toolkit = re.search(r"cuda(\d+\.\d+)", found[3] or "")
                 if toolkit and "cuda" not in self._fields:
                     self._fields["cuda"] = Reading(value=toolkit[1], line=line.number)
@@ -190,10 +190,14 @@ class CollectEnv:
         last = self.complaints[-1] if self.complaints else None
         if found := _CAPABILITY_LINE.match(text):
             self._set_capability(found[1], f"sm_{found[2]}{found[3]}", line)
-        elif found := _UNSUPPORTED.search(text):
-            self._complain(found["name"], f"sm_{found['cc']}", line)
+        elif "with CUDA cap" in text and (found := _UNSUPPORTED.search(text)):
+            self._complain(text[: found.start()][-81:], f"sm_{found['cc']}", line)
             text = text[found.end() :]
-        elif (found := _FOUND_GPU.search(text)) and (found["name"] or _REFUSAL.search(text)):
+        elif (
+            "apability" in text
+            and (found := _FOUND_GPU.search(text))
+            and (found["name"] or _REFUSAL.search(text))
+        ):
             self._complain(found["name"], f"sm_{found['major']}{found['minor']}", line)
             text = text[found.end() :]
         elif last is None:
@@ -207,7 +211,8 @@ class CollectEnv:
 
     def _complain(self, name: str | None, arch: str, line: Line) -> None:
         if len(self.complaints) < MOST_GPUS:
-            name = (name or "the card").rsplit("UserWarning: ", 1)[-1].strip()
+            name = (name or "").strip() or "the card"
+            name = name.rsplit("UserWarning: ", 1)[-1].strip()
             self.complaints.append(
                 Complaint(name=name, architecture=arch, built_for=(), lines=(line.number,))
             )

@@ -73,8 +73,8 @@ class Collectives(msgspec.Struct, frozen=True, kw_only=True):
     no_peer_access: Reading | None = None
     host_path: Reading | None = None
     completed: Reading | None = None
-    warning: Reading | None = None
-    """First WARN line that no signature knows."""
+    warnings: tuple[Reading, ...] = ()
+    """First WARN lines."""
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,6 +102,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     pci_cards: tuple[Reading, ...] = ()
     capability: Reading | None = None
     """Highest compute capability that a framework prints, as ``sm_86``."""
+    nvcc: Reading | None = None
+    """Toolkit on the machine, as DeepSpeed's report prints it beside torch's."""
     complaints: tuple[Complaint, ...] = ()
     packages: dict[str, Reading] = msgspec.field(default_factory=dict)
     slices: tuple[Reading, ...] = ()

@@ -13,7 +13,9 @@ from preflight.compat.dumps.facts import Reading
 from preflight.compat.dumps.text import Line
 
 MOST_FRAMES = 64
-_BNB = re.compile(r"ighest.?[Cc]ompute.?[Cc]apability(?:=|: )\((\d+), (\d+)\)")
+_BNB = re.compile(
+    r"ighest.?[Cc]ompute.?[Cc]apability(?: among GPUs detected)?(?:=|: )\(?(\d+)(?:, |\.)(\d)"
+)
 _BNB_CUDA = re.compile(r"CUDA_VERSION=(\d{2,3})\b|cuda_version_string='(\d{2,3})'")
 _DS_TORCH = re.compile(r"torch version ?\.{2,} ?(\S+)")
 _DS_CUDA = re.compile(r"torch cuda version ?\.{2,} ?(\S+)")

@@ -89,7 +89,7 @@ def _findings(facts: Facts, pasted: Pasted, asked: Gpu | None) -> list[Finding]:
         *arch,
         *judge_import(facts),
         *judge_packages(facts),
-        *judge_collectives(facts),
+        *judge_collectives(facts, pasted.hits),
         *judge_hits(pasted.hits, facts, {"arch": worst}),
     ]
     if worst == "pass":  # what is published outweighs what a message only makes likely

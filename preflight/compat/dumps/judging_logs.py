@@ -125,7 +125,7 @@ def _owner(hit: Hit, facts: Facts) -> str | None:
     return None
 
 
-def judge_collectives(facts: Facts) -> Iterator[Finding]:
+def judge_collectives(facts: Facts, hits: Sequence[Hit]) -> Iterator[Finding]:
     """What a log of NCCL tells where no signature does."""
     log = facts.collectives
     nodes = int(log.nodes.value) if log.nodes else 0
@@ -149,8 +149,10 @@ def judge_collectives(facts: Facts) -> Iterator[Finding]:
             "peer access; df -h /dev/shm",
             lines=(log.no_peer_access.line, log.host_path.line),
         )
-    if log.warning is not None:
-        yield _warning(log.warning)
+    known = {line for hit in hits if hit.signature.id != "rccl.iommu" for line in hit.lines}
+    unknown = next((one for one in log.warnings if one.line not in known), None)
+    if unknown is not None:
+        yield _warning(unknown)
 
 
 def _over_tcp(network: Reading, *others: Reading | None) -> Finding:

@@ -20,6 +20,7 @@ def judge_packages(facts: Facts) -> Iterator[Finding]:
     yield from _two_cudas(packages)
     yield from _cuda_beside_rocm(facts)
     yield from _releases(packages)
+    yield from _other_toolkit(facts)
 
 
 def _warn(reason: str, action: str, *readings: Reading, stage: str = "system") -> Finding:
@@ -103,6 +104,22 @@ def _releases(packages: dict[str, Reading]) -> Iterator[Finding]:
 def _release(reading: Reading | None) -> tuple[int, int] | None:
     found = re.match(r"(\d+)\.(\d+)", reading.value) if reading else None
     return (int(found[1]), int(found[2])) if found else None
+
+
+def _other_toolkit(facts: Facts) -> Iterator[Finding]:
+    """DeepSpeed builds its operators on first use, with a toolkit of torch's own CUDA major."""
+    cuda = next((build.cuda for build in facts.builds if build.cuda), None)
+    if facts.nvcc is None or cuda is None or not cuda.value[:1].isdigit():
+        return
+    if facts.nvcc.value.partition(".")[0] != cuda.value.partition(".")[0]:
+        yield _warn(
+            f"nvcc is of CUDA {facts.nvcc.value} and torch of CUDA {cuda.value}: DeepSpeed cannot "
+            "build its operators",
+            "install the toolkit of torch.version.cuda and point CUDA_HOME at it",
+            facts.nvcc,
+            cuda,
+            stage="strategy",
+        )
 
 
 def _mismatch(name: str, reading: Reading, torch: Reading) -> Finding:

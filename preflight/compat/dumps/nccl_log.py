@@ -21,7 +21,19 @@ _NAMES = {
     "anks": ("ranks", _RANKS),
     "nNodes": ("nodes", _NODES),
 }
-_TROUBLE = ("fail", "rror", "refused", "imed out", "imeout", "nable", "No route", "annot", " -> ")
+_TROUBLE = (
+    "ail",
+    "rror",
+    "endor err",
+    "Got completion",
+    "refused",
+    "imed out",
+    "imeout",
+    "nable",
+    "No route",
+    "annot",
+    " -> ",
+)
 HARMLESS = re.compile(
     r"NET/Plugin|Plugin load|libn?ccl-(?:net|tuner|profiler)|librccl-net|No plugin found|"
     r"TUNER|PROFILER|gdrcopy|GDR ?[Cc]opy|libgdrapi|cuMem host|Kernel version|"
@@ -86,6 +98,6 @@ class NcclLog:
         yield from (one.line for one in self.warnings)
 
     def finish(self) -> Collectives:
-        """What was found, and the first warning that is not of a harmless kind."""
-        warning = next((one for one in self.warnings if not HARMLESS.search(one.value)), None)
-        return Collectives(lines=self._num_lines, warning=warning, **self._found)
+        """What was found, and the first warnings that are not of a harmless kind."""
+        warnings = tuple(one for one in self.warnings if not HARMLESS.search(one.value))
+        return Collectives(lines=self._num_lines, warnings=warnings, **self._found)

@@ -82,6 +82,9 @@ class NvidiaSmi:
 
     def _row(self, line: Line) -> None:
         text = line.text
+        if "ERR!" in text:
+            reason = "the driver cannot read a sensor of the card (ERR!): it does not answer"
+            self._note("system", "fail", reason, _ECC_ACTION, line)
         if found := _ROW.match(text):
             if len(self.gpus) < MOST:
                 name = found[2]

@@ -103,6 +103,7 @@ class _Readers:
             smi_complete=self.nvidia_smi.complete,
             pci_cards=tuple(self.topology.pci_cards),
             capability=self.frameworks.capability or self.collect_env.capability,
+            nvcc=self.frameworks.nvcc,
             complaints=tuple(self.collect_env.complaints),
             packages=self.collect_env.packages,
             slices=(*self.collect_env.slices, *self.nvidia_smi.slices),

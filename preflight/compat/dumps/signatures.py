@@ -57,6 +57,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Stages that must have passed for the message to be printed at all."""
     general: bool = False
     """Says that something failed, not what: dropped where another one is on all of its lines."""
+    cleared_by: tuple[str, ...] = ()
+    """Ids of signatures whose presence shows that this one did no harm."""
     prose: bool = False
     """What people write about a fault, not what a program prints."""
     source: str
@@ -174,6 +176,8 @@ def _around(text: str, position: int) -> str:
 
 def _without_general(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     listed = tuple(hits)
+    found = {one.signature.id for one in listed}
+    listed = tuple(one for one in listed if not found & set(one.signature.cleared_by))
     told = {line for one in listed if not one.signature.general for line in one.lines}
     return tuple(one for one in listed if not (one.signature.general and told >= set(one.lines)))
 

@@ -24,12 +24,13 @@ _PREFIX = re.compile(
     r"(?:\[(?:rank|default)\d+\]:?\s"  # torchrun
     r"|\(\w[\w.-]{0,60} (?:pid|rank)=\d+[^)\n]{0,60}\)\s"  # Ray, vLLM
     r"|\d+: (?=\S)"  # srun --label
-    r"|[\w.-]{1,60} +\| (?=\S)"  # docker compose
+    r"|[\w.-]{1,60} +\| "  # docker compose
+    r"|\{?\"\w{1,40}\": ?\""  # a value in JSON
     r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S{0,14}\s(?:(?:stdout|stderr) [FP] )?"  # date; Kubernetes
     r"|\[ *\d+\.\d+\]\s"  # dmesg
     r")"
 )
-_MAY_HAVE_PREFIX = re.compile(r"[\[(0-9]|[\w.-]{1,60} +\| ")
+_MAY_HAVE_PREFIX = re.compile(r"[\[({\"0-9]|[\w.-]{1,60} +\| ")
 _MAGIC = {
     b"\x1f\x8b": "gzip",
     b"PK\x03\x04": "zip",
@@ -116,7 +117,8 @@ class Source:
         for start in range(0, len(line), LONGEST_LINE):
             piece = line[start : start + LONGEST_LINE]
             # A log in JSON holds a whole traceback in one line.
-            parts = _ESCAPED_BREAK.split(piece) if piece.count("\\n") > 2 else [piece]
+            is_escaped = piece.count("\\n") > 1
+            parts = _ESCAPED_BREAK.split(piece.replace("\\t", " ")) if is_escaped else [piece]
             for part in parts:
                 yield Line(number, unwrap(part))
 
@@ -134,9 +136,9 @@ class Source:
 def unwrap(line: str) -> str:
     """A line without what mail, Markdown, launchers and log daemons put before it."""
     text = line.strip()
-    if text[:1] == ">":
-        text = _QUOTE.sub("", text, count=1)
-    for _ in range(3):
+    for _ in range(4):
+        if text[:1] == ">":
+            text = _QUOTE.sub("", text, count=1).strip()
         if not _MAY_HAVE_PREFIX.match(text):
             break
         found = _PREFIX.match(text)
