@@ -11,8 +11,10 @@ import msgspec
 from rich.console import Console
 
 from preflight.compat.dumps.judging import Answer, Cause, judge
+from preflight.compat.dumps.judging_machine import ProductMemory
 from preflight.compat.dumps.reading import Pasted, read_paste
 from preflight.errors import UsageError
+from preflight.hardware.catalog import products
 from preflight.redaction import redact_text
 from preflight.rendering.explanation_text import explanation_lines
 from preflight.rendering.machine_text import WIDEST
@@ -78,6 +80,15 @@ class Explanation:
         print_lines(lines, console)
 
 
+def _product_memories() -> tuple[ProductMemory, ...]:
+    """Products of the catalogue with memory of their own."""
+    return tuple(
+        ProductMemory(names=one.driver_names, memory_GiB=one.memory_GiB or one.device_memory_GB)
+        for one in products()
+        if not one.unified_memory
+    )
+
+
 def _plain(value: Answer | Cause) -> dict[str, Any]:
     tree: dict[str, Any] = msgspec.to_builtins(value)
     tree["reason"] = redact_text(tree["reason"])
@@ -115,5 +126,5 @@ def explain(source: str, *, gpu: str | None = None) -> Explanation:
 def explain_stream(stream: BinaryIO, *, gpu: str | None = None) -> Explanation:
     """Explain what a stream of bytes holds, read once to its end."""
     pasted = read_paste(stream)
-    stages, cause = judge(pasted, gpu=gpu)
+    stages, cause = judge(pasted, gpu=gpu, products=_product_memories())
     return Explanation(pasted=pasted, stages=stages, cause=cause)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from preflight.hardware.catalog import meant_by, products
+from preflight.compat.capabilities import card_named
 
 _FAMILIES: tuple[tuple[str, str], ...] = (
     # The narrow names before the wide ones.
@@ -81,19 +81,14 @@ def architecture_of(name: str) -> str | None:
         return found[0].lower()
     if found := _CAPABILITY.search(name):
         return f"sm_{found[1]}"
-    if found_family := next((a for a, words in _patterns() if words.search(name)), None):
-        return found_family
-    meant = {product.architecture for product in meant_by(name)}
-    return meant.pop() if len(meant) == 1 else None
+    return next((arch for arch, words in _patterns() if words.search(name)), None)
 
 
 @cache
 def is_data_center(name: str) -> bool | None:
     """Whether the card may use forward compatibility packages; None for an unknown name."""
-    plain = name.lower().removeprefix("nvidia ").strip()
-    for product in products():
-        if plain in (one.lower().removeprefix("nvidia ") for one in product.driver_names):
-            return product.data_center
+    if listed := card_named(name):
+        return listed.data_center
     if re.search(r"GeForce|TITAN|Quadro|RTX|GTX", name, re.IGNORECASE):
         return False
     if re.search(r"Tesla|\b[ABHLPTV]\d{1,3}[GSX]?\b|\bG[BH]\d{3}\b", name):

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from preflight.compat.dumps.card_names import architecture_of
 from preflight.compat.dumps.facts import Facts, Gpu
 from preflight.compat.dumps.findings import Finding, Status
-from preflight.compat.dumps.judging_build import judge_arch, judge_capability, judge_import
+from preflight.compat.dumps.judging_build import (
+    judge_arch,
+    judge_capability,
+    judge_compile,
+    judge_import,
+)
 from preflight.compat.dumps.judging_logs import judge_collectives, judge_hits
-from preflight.compat.dumps.judging_machine import judge_driver, judge_order, judge_system
+from preflight.compat.dumps.judging_machine import (
+    ProductMemory,
+    judge_driver,
+    judge_order,
+    judge_system,
+)
 from preflight.compat.dumps.judging_packages import judge_packages
 from preflight.compat.dumps.reading import Pasted
 from preflight.stages import STAGE_NAMES
@@ -62,32 +72,38 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[int, ...] = ()
 
 
-def judge(pasted: Pasted, *, gpu: str | None = None) -> tuple[dict[str, Answer], Cause | None]:
+def judge(
+    pasted: Pasted, *, gpu: str | None = None, products: Sequence[ProductMemory] = ()
+) -> tuple[dict[str, Answer], Cause | None]:
     """An answer for every stage, and the first cause.
 
-    ``gpu`` names the card that the text is about, for a text that names none.
+    ``gpu`` names the card that the text is about, for a text that names none; ``products`` are
+    those whose memory is known.
     """
     facts = pasted.facts
     asked = None
     if gpu:
         asked = Gpu(name=gpu, architecture=architecture_of(gpu), line=0, tool="--gpu")
-    findings = _findings(facts, pasted, asked)
+    findings = _findings(facts, pasted, asked, products)
     by_stage = {stage: [one for one in findings if one.stage == stage] for stage in STAGE_NAMES}
     answers = {stage: _answer(stage, found) for stage, found in by_stage.items()}
     _block(answers, by_stage)
     return answers, _first_cause(by_stage, answers)
 
 
-def _findings(facts: Facts, pasted: Pasted, asked: Gpu | None) -> list[Finding]:
+def _findings(
+    facts: Facts, pasted: Pasted, asked: Gpu | None, products: Sequence[ProductMemory]
+) -> list[Finding]:
     arch = [*judge_arch(facts, asked), *judge_capability(facts)]
     statuses = [one.status for one in arch if one.stage == "arch"]
     worst = max(statuses, key=lambda word: _RANK[word], default="unknown")
     found = [
-        *judge_order(facts),
+        *judge_order(facts, products),
         *judge_driver(facts),
         *judge_system(facts),
         *arch,
         *judge_import(facts),
+        *judge_compile(facts),
         *judge_packages(facts),
         *judge_collectives(facts, pasted.hits),
         *judge_hits(pasted.hits, facts, {"arch": worst}),

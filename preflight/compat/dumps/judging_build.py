@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterator
 
 from preflight.compat.architectures import runs_on
-from preflight.compat.drivers import is_at_least
 from preflight.compat.dumps.facts import Build, Complaint, Facts, Gpu, Reading
 from preflight.compat.dumps.findings import Finding
 from preflight.compat.dumps.judging_machine import UNCOLLECTED
 from preflight.compat.dumps.torch_targets import BuiltFor, built_for, made_of
+from preflight.compat.place import Place
+from preflight.compat.torch_builds import releases
+from preflight.compat.wheel_choice import assembles, install_command
 
 _LATE_PTXAS = ("sm_103", "sm_121")
 _PTXAS_KNOWS_FROM = "3.6.0"
@@ -54,40 +56,41 @@ def _of_complaint(complaint: Complaint, facts: Facts) -> Iterator[Finding]:
             f"that is in the list ({listed})",
             lines=complaint.lines,
         )
-        yield from _late_ptxas(arch, complaint.lines, facts)
+        yield from _assembler(arch, complaint.lines, facts, is_doubted=True)
     elif complaint.built_for or arch not in (*_LATE_PTXAS, "sm_89", "sm_87"):
         told = f" ({listed})" if listed else ""
-        yield from _no_code(f"torch has no code for {name}, {arch}{told}", arch, complaint.lines)
+        build = facts.builds[0] if facts.builds else None
+        reason = f"torch has no code for {name}, {arch}{told}"
+        yield from _no_code(reason, arch, complaint.lines, build)
 
 
-def _no_code(reason: str, arch: str, lines: tuple[int, ...]) -> Iterator[Finding]:
-    yield Finding(stage="arch", status="fail", reason=reason, action=remedy(arch), lines=lines)
+def _no_code(
+    reason: str, arch: str, lines: tuple[int, ...], build: Build | None
+) -> Iterator[Finding]:
+    action = install_command(place_of(arch, build))
+    yield Finding(stage="arch", status="fail", reason=reason, action=action, lines=lines)
     yield Finding(
         stage="kernel",
         status="fail",
         reason="no kernel can start without code for the card, though is_available() says True",
-        action=remedy(arch),
+        action=action,
         lines=lines,
         follows=True,
     )
 
 
-def remedy(arch: str) -> str:
-    """The builds that have code for an architecture; the hint in torch's own warning may be old."""
-    url = "pip install torch --index-url https://download.pytorch.org/whl/"
-    if arch.startswith("gfx"):
-        return (
-            f"install a torch whose torch.cuda.get_arch_list() has {arch}: a newer rocm index, or "
-            "AMD's own wheels; HSA_OVERRIDE_GFX_VERSION of a near kin is a stop-gap"
-        )
-    number = int(re.sub(r"\D", "", arch) or 0)
-    if number >= 100:
-        return f"{url}cu128 (torch 2.7 or newer), or cu130 (torch 2.9 or newer)"
-    if number >= 75:
-        return f"{url}cu126, cu128 or cu130"
-    if number >= 50:
-        return f"{url}cu126 (up to torch 2.14): builds for CUDA 12.8 and 13 have dropped {arch}"
-    return f"{url}cu118 (up to torch 2.7), or build torch for {arch} yourself"
+def place_of(arch: str, build: Build | None) -> Place:
+    """What a dump tells of the place where torch is to run."""
+    if build is None:
+        return Place(architecture=arch)
+    platform, driver = _value(build.platform), _value(build.driver)
+    glibc = re.search(r"glibc(\d+\.\d+)", platform)
+    return Place(
+        architecture=arch,
+        machine="aarch64" if "aarch64" in platform + _value(build.os) else "x86_64",
+        driver=driver if driver[:1].isdigit() else None,
+        glibc=glibc[1] if glibc else None,
+    )
 
 
 def _of_gpus(
@@ -114,6 +117,7 @@ def _of_gpus(
                 f"torch {text} has no code for {gpu.name}, {arch} ({' '.join(targets)})",
                 arch,
                 lines,
+                build,
             )
 
 
@@ -143,18 +147,38 @@ def _of_packages(facts: Facts, asked: Gpu | None) -> Iterator[Finding]:
             yield from _of_gpus(build, made, (asked,), facts)
 
 
-def _late_ptxas(arch: str, lines: tuple[int, ...], facts: Facts) -> Iterator[Finding]:
+def judge_compile(facts: Facts) -> Iterator[Finding]:
+    """Whether the assembler of the Triton that is listed knows the cards."""
+    seen: set[str] = set()
+    for gpu in [gpu for build in facts.builds for gpu in build.gpus] + list(facts.gpus):
+        if gpu.architecture and gpu.architecture not in seen:
+            seen.add(gpu.architecture)
+            yield from _assembler(gpu.architecture, (gpu.line,), facts)
+
+
+def _assembler(
+    arch: str, lines: tuple[int, ...], facts: Facts, *, is_doubted: bool = False
+) -> Iterator[Finding]:
+    """``is_doubted`` where torch itself complains of the card, and no Triton is listed."""
     triton = facts.packages.get("triton") or facts.packages.get("pytorch-triton")
-    if arch not in _LATE_PTXAS or (triton and is_at_least(triton.value, _PTXAS_KNOWS_FROM)):
+    if not arch.startswith("sm_"):
         return
-    yield Finding(
-        stage="compile",
-        status="warn",
-        reason=f"Triton before {_PTXAS_KNOWS_FROM} brings a ptxas that does not know {arch}a",
-        action="torch 2.10 or newer, or TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas of CUDA 12.9 "
-        "or newer",
-        lines=lines,
-    )
+    if triton is None:
+        knows = False if is_doubted and arch in _LATE_PTXAS else None
+        name = f"Triton before {_PTXAS_KNOWS_FROM}"
+    else:
+        knows = assembles(triton.value.partition("+")[0], arch)
+        name, lines = f"Triton {triton.value}", (*lines, triton.line)
+    if knows is False:
+        yield Finding(
+            stage="compile",
+            status="warn",
+            reason=f"{name} brings an assembler (ptxas) that does not know {arch}: torch.compile "
+            "may fail where eager torch works",
+            action="install a newer torch with its own Triton; until then TRITON_PTXAS_PATH (from "
+            "Triton 3.6 on TRITON_PTXAS_BLACKWELL_PATH) of a toolkit that knows the card",
+            lines=lines,
+        )
 
 
 def judge_import(facts: Facts) -> Iterator[Finding]:
@@ -238,8 +262,10 @@ def judge_capability(facts: Facts) -> Iterator[Finding]:
     toolkit = next((b.cuda for b in facts.builds if b.torch is None and b.cuda), None)
     if facts.capability is None or toolkit is None:
         return
-    made = built_for("2.7.0", toolkit.value, None)
-    if runs_on(made.targets, facts.capability.value):
+    wheels = [one for release in releases() for one in release.wheel]
+    wheels = [one for one in wheels if one.toolkit == toolkit.value and one.machine == "x86_64"]
+    arch = facts.capability.value
+    if wheels and all(runs_on(one.architectures, arch) for one in wheels):
         yield Finding(
             stage="arch",
             status="pass",

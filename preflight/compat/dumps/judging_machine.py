@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
 
 from preflight.compat.drivers import driver_floor, floor_source, is_at_least
 from preflight.compat.dumps.card_names import is_data_center
 from preflight.compat.dumps.facts import Build, Facts, Gpu, Reading
 from preflight.compat.dumps.findings import Finding
 from preflight.compat.dumps.torch_targets import made_of
-from preflight.hardware.catalog import MEMORY_TOLERANCE, products
+from preflight.compat.wheel_choice import drives
 
 _OLDER_FLOORS = {"8.0": "375.26", "9.0": "384.81", "9.1": "390.46", "9.2": "396.26"}
 """NVIDIA, CUDA Toolkit release notes, table of toolkits and drivers."""
+_ODD_SHARE = 0.12
+"""Of the product's memory. Vendors say GB and mean either, 7 % apart, and ECC takes up to 6 %; no
+product's next larger kin is as near."""
 _HELD_SHARE = 0.10
 """Of a card's memory; below it lie a desktop and a driver's own needs."""
 _IDLE_PERCENT = 10
@@ -25,7 +30,15 @@ NOT_A_VERSION = (
 )
 
 
-def judge_order(facts: Facts) -> Iterator[Finding]:
+class ProductMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """What a product is called by its driver, and how much memory one device of it has."""
+
+    names: tuple[str, ...]
+    """As drivers print them."""
+    memory_GiB: float
+
+
+def judge_order(facts: Facts, products: Sequence[ProductMemory] = ()) -> Iterator[Finding]:
     """Which cards are listed, whole or in slices, with the memory of their product."""
     gpus = listed(facts)
     if facts.slices:
@@ -52,7 +65,7 @@ def judge_order(facts: Facts) -> Iterator[Finding]:
     if not gpus:
         return
     for gpu in gpus:
-        yield from _odd_memory(gpu)
+        yield from _odd_memory(gpu, products)
         if gpu.name.upper().startswith("GRID ") or "vGPU" in gpu.name:
             yield Finding(
                 stage="order",
@@ -101,15 +114,14 @@ def _slices(slices: tuple[Reading, ...], gpus: list[Gpu]) -> Iterator[Finding]:
     )
 
 
-def _odd_memory(gpu: Gpu) -> Iterator[Finding]:
+def _odd_memory(gpu: Gpu, products: Sequence[ProductMemory]) -> Iterator[Finding]:
     """A card whose memory is not that of any product with its name."""
-    if not gpu.memory_MiB:
+    plain = _plain(gpu.name)
+    known = [one.memory_GiB for one in products if plain in map(_plain, one.names)]
+    if not gpu.memory_MiB or not known:
         return
-    plain = gpu.name.lower().removeprefix("nvidia ")
-    named = [p for p in products() if plain in _driver_names(p.driver_names)]
-    known = [p.memory_GiB or p.device_memory_GB for p in named if not p.unified_memory]
     found_GiB = gpu.memory_MiB / 1024
-    if known and all(abs(found_GiB - one) > MEMORY_TOLERANCE * one + 1 for one in known):
+    if all(abs(found_GiB - one) > _ODD_SHARE * one for one in known):
         yield Finding(
             stage="order",
             status="warn",
@@ -119,8 +131,8 @@ def _odd_memory(gpu: Gpu) -> Iterator[Finding]:
         )
 
 
-def _driver_names(names: Iterable[str]) -> list[str]:
-    return [one.lower().removeprefix("nvidia ") for one in names]
+def _plain(name: str) -> str:
+    return name.lower().removeprefix("nvidia ").removeprefix("amd ")
 
 
 def judge_system(facts: Facts) -> Iterator[Finding]:
@@ -250,22 +262,15 @@ def _too_old_for_card(facts: Facts) -> Iterator[Finding]:
         if build.available is None or build.available.value != "False":
             continue
         for gpu in build.gpus or facts.gpus:
-            driver, first = build.driver or facts.driver, _first_driver(gpu.name)
-            if driver and first and is_at_least(driver.value, first) is False:
+            driver, arch = build.driver or facts.driver, gpu.architecture
+            if driver and arch and _is_version(driver) and not drives(driver.value, arch):
                 yield Finding(
                     stage="driver",
                     status="fail",
-                    reason=f"driver {driver.value} is older than {first}, the first that knows "
-                    f"{gpu.name}",
-                    action=f"install driver {first} or newer on the host: no container brings one",
+                    reason=f"driver {driver.value} does not know {gpu.name}, {arch}: it is older "
+                    "than the first that does, or newer than the last",
+                    action="install a driver branch for this card on the host: no container "
+                    "brings one",
                     lines=tuple(sorted({driver.line, gpu.line})),
                 )
                 return
-
-
-def _first_driver(name: str) -> str | None:
-    plain = name.lower().removeprefix("nvidia ")
-    for product in products():
-        if plain in _driver_names(product.driver_names):
-            return None if "first_driver" in product.unverified else product.first_driver
-    return None

@@ -1,8 +1,7 @@
 """What a torch was built for, from its version and toolkit alone, as far as builds are published.
 
-Sources: pytorch/builder and pytorch/pytorch, build scripts of the wheels (``TORCH_CUDA_ARCH_LIST``,
-``PYTORCH_ROCM_ARCH``), and ``CUDA_ARCH_FLAGS`` inside the wheels of the default index from 2.1 on.
-Vendors' builds (``+nv25.06``, ``+git8907517``) are in no table.
+Releases from 2.1 on stand in ``preflight/compat/torch_builds.toml``. Vendors' builds
+(``+nv25.06``, ``+git8907517``) are in no table.
 """
 
 from __future__ import annotations
@@ -13,15 +12,14 @@ from typing import Literal
 import msgspec
 
 from preflight.compat.dumps.facts import Build
+from preflight.compat.torch_builds import Wheel, release_of
 
 _VERSION = re.compile(
     r"(?P<major>\d+)\.(?P<minor>\d+)(?:\.\d+)?(?P<pre>\.dev\d+|a\d+|rc\d+)?(?:\.post\d+)?(?:\+(?P<tag>[\w.]+))?"
 )
 _TAG = re.compile(r"cu(\d{2,3})")
 _ROCM_TAG = re.compile(r"rocm(\d+)\.(\d+)")
-_OLDEST, _NEWEST = (1, 0), (2, 15)
-
-_BY_TOOLKIT: dict[str, str] = {
+_OLD_TOOLKITS: dict[str, str] = {
     "9.0": "35 50 60 70",
     "9.2": "35 50 60 70",
     "10.0": "37 50 60 70 75",
@@ -34,33 +32,9 @@ _BY_TOOLKIT: dict[str, str] = {
     "11.6": "37 50 60 70 75 80 86",
     "11.7": "37 50 60 70 75 80 86",
     "11.8": "37 50 60 70 75 80 86 90",
-    "12.1": "50 60 70 75 80 86 90",
-    "12.4": "50 60 70 75 80 86 90",
-    "12.6": "50 60 70 75 80 86 90",
-    "12.8": "75 80 86 90 100 120",
-    "12.9": "70 75 80 86 90 100 120",
-    "13.0": "75 80 86 90 100 120",
-    "13.2": "75 80 86 90 100 120",
-    "13.4": "75 80 86 90 100 120",
 }
-_AARCH64: dict[str, str] = {
-    "12.4": "90",
-    "13.0": "80 90 100 110 120",
-    "13.2": "80 90 100 110 120",
-    "13.4": "80 90 100 110 120",
-}
-_VOLTA_IN_128 = ((2, 8), (2, 10))
-"""First and last release whose build for CUDA 12.8 has code for 7.0."""
-_ROCM_CORE = "gfx900 gfx906 gfx908 gfx90a gfx1030"
-_ROCM_LATER: tuple[tuple[tuple[int, int], str, str], ...] = (
-    # From this release on: what is sure, and what some of its builds have.
-    ((2, 1), "gfx1100", ""),
-    ((2, 3), "gfx942", ""),
-    ((2, 5), "", "gfx1101 gfx1102"),
-    ((2, 7), "gfx1101", "gfx1102 gfx1200 gfx1201"),
-    ((2, 9), "gfx1102 gfx1200 gfx1201", "gfx950 gfx1150 gfx1151"),
-    ((2, 11), "gfx950 gfx1151", "gfx1103"),
-)
+"""Builds before torch 2.1, on x86-64: known in the trade, from the build scripts of their time."""
+_FIRST_IN_TABLE = (2, 1)
 _SPLIT_FROM = (7, 9)
 """From this ROCm on the code lies in packages of its own, one for each target."""
 
@@ -89,12 +63,17 @@ def built_for(
     if toolkit is None and rocm is None:
         is_cpu = tag.startswith("cpu") or (_says_none(cuda) and (_says_none(hip) or hip is None))
         return BuiltFor(kind="cpu" if is_cpu and found is not None else "unknown")
-    if found is None or not _is_published(found, tag):
-        return BuiltFor(kind="cuda" if toolkit else "rocm", toolkit=toolkit)
-    release = int(found["major"]), int(found["minor"])
-    if toolkit is None and rocm is not None:
-        return _rocm_build(release, rocm, is_nightly=bool(found["pre"]))
-    return _cuda_build(release, str(toolkit), is_nightly=bool(found["pre"]), is_aarch64=is_aarch64)
+    kind: Literal["cuda", "rocm"] = "cuda" if toolkit else "rocm"
+    release = _published(found, tag) if found else None
+    if found is None or release is None or (kind == "rocm" and rocm and rocm >= _SPLIT_FROM):
+        return BuiltFor(kind=kind, toolkit=toolkit)
+    if release < _FIRST_IN_TABLE:
+        old = () if is_aarch64 or toolkit is None else _OLD_TOOLKITS.get(toolkit, "").split()
+        return BuiltFor(kind=kind, targets=tuple(f"sm_{one}" for one in old), toolkit=toolkit)
+    variant = f"cu{toolkit.replace('.', '')}" if toolkit else tag
+    machine = "aarch64" if is_aarch64 else "x86_64"
+    sure, doubtful = _of_table(release, variant, machine, is_nightly=bool(found["pre"]))
+    return BuiltFor(kind=kind, targets=sure, doubtful=doubtful, toolkit=toolkit)
 
 
 def made_of(build: Build) -> BuiltFor:
@@ -108,50 +87,35 @@ def made_of(build: Build) -> BuiltFor:
     )
 
 
-def _is_published(found: re.Match[str], tag: str) -> bool:
-    release = int(found["major"]), int(found["minor"])
+def _published(found: re.Match[str], tag: str) -> tuple[int, int] | None:
+    """The release whose wheel it is; None for what vendors and people build themselves."""
     if (found["pre"] or "").startswith("a"):
-        return False
-    return _OLDEST <= release <= _NEWEST and bool(re.fullmatch(r"|cu\d+|rocm[\d.]+(a\d+)?", tag))
+        return None
+    if not re.fullmatch(r"|cu\d+(?:\.with\.pypi\.cudnn)?|rocm[\d.]+", tag):
+        return None
+    return int(found["major"]), int(found["minor"])
 
 
-def _cuda_build(
-    release: tuple[int, int], toolkit: str, *, is_nightly: bool, is_aarch64: bool
-) -> BuiltFor:
-    table = _AARCH64 if is_aarch64 else _BY_TOOLKIT
-    numbers, doubtful = table.get(toolkit, "").split(), []
-    if is_aarch64 and not numbers:
-        doubtful = _BY_TOOLKIT.get(toolkit, "").split()
-    elif toolkit == "12.8":
-        first, last = _VOLTA_IN_128
-        if is_nightly or release == (2, 7):
-            doubtful = ["70"]
-        elif first <= release <= last:
-            numbers = ["70", *numbers]
-    return BuiltFor(
-        kind="cuda",
-        targets=tuple(f"sm_{number}" for number in numbers),
-        doubtful=tuple(f"sm_{number}" for number in doubtful),
-        toolkit=toolkit,
-    )
+def _of_table(
+    release: tuple[int, int], variant: str, machine: str, *, is_nightly: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What is sure to be in a wheel, and what may be; a nightly has only what was there before."""
+    wheel = _wheel(release, variant, machine)
+    if wheel is None:
+        return (), ()
+    if not is_nightly:
+        return wheel.architectures, wheel.doubtful
+    before = _wheel((release[0], release[1] - 1), variant, machine)
+    sure = [one for one in wheel.architectures if before and one in before.architectures]
+    if before is None and variant.startswith("cu"):
+        sure = list(wheel.architectures)
+    rest = [one for one in wheel.architectures if one not in sure]
+    return tuple(sure), (*rest, *wheel.doubtful)
 
 
-def _rocm_build(release: tuple[int, int], rocm: tuple[int, int], *, is_nightly: bool) -> BuiltFor:
-    if rocm >= _SPLIT_FROM or release < (2, 1):
-        return BuiltFor(kind="rocm")
-    sure, doubtful = _ROCM_CORE.split(), []
-    for first, certain, some in _ROCM_LATER:
-        if release >= first:
-            sure += certain.split()
-            doubtful += some.split()
-    if release >= (2, 13):  # gfx900 and gfx906 remain in some of its builds
-        sure = [one for one in sure if one not in ("gfx900", "gfx906")]
-        doubtful += ["gfx900", "gfx906"]
-    if is_nightly:  # the newest targets came in some night before the release
-        recent = {"gfx950", "gfx1102", "gfx1151", "gfx1200", "gfx1201"}
-        doubtful += [one for one in sure if one in recent]
-        sure = [one for one in sure if one not in recent]
-    return BuiltFor(kind="rocm", targets=tuple(sure), doubtful=tuple(doubtful))
+def _wheel(release: tuple[int, int], variant: str, machine: str) -> Wheel | None:
+    found = release_of(f"{release[0]}.{release[1]}")
+    return found.wheel_of(variant, machine) if found else None
 
 
 def _toolkit(cuda: str | None, tag: str) -> str | None:
