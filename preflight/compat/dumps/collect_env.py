@@ -71,7 +71,12 @@ class CollectEnv:
         text = line.text
         if text[:1] == "[" and ("[pip" in text or "[conda]" in text):
             self._package(line)
-        elif "capabilit" in text or text[:2] == "- " or text[:1] == "(" or "(CC)" in text:
+        elif (
+            "capabilit" in text
+            or (text[:2] == "- " and text[2:3].isdigit())
+            or text[:1] == "("
+            or "(CC)" in text
+        ):
             self._warning(line)
         elif text.startswith("MIG ") and (found := _MIG_LINE.match(text)):
             self.slices.append(Reading(value=found[0].rstrip(":"), line=line.number))

@@ -223,8 +223,9 @@ def _of_versions(
             return _not_found(build, facts, f"CUDA {toolkit}", lines)
         return Finding(
             stage="driver",
-            status="pass",
-            reason=f"driver {driver.value} is new enough for CUDA {toolkit} (from {floor})",
+            status="unknown",
+            reason=f"driver {driver.value} is new enough for CUDA {toolkit} (from {floor}); whether "
+            "torch starts on it, the text does not tell",
             lines=lines,
         )
     gpus = build.gpus or facts.gpus
