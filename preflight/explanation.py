@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 from rich.console import Console
@@ -21,6 +21,7 @@ from preflight.rendering.machine_text import WIDEST
 from preflight.rendering.text import NARROWEST, WIDTH
 from preflight.summary import print_lines
 
+Told = TypeVar("Told", Answer, Cause)
 SCHEMA = "preflight.explanation/1"
 
 
@@ -57,8 +58,8 @@ class Explanation:
         quotes = self.pasted.quotes
         tree: dict[str, Any] = {
             "schema": SCHEMA,
-            "stages": {name: _plain(answer) for name, answer in self.stages.items()},
-            "cause": _plain(self.cause) if self.cause else None,
+            "stages": self.stages,
+            "cause": self.cause,
             "facts": self.pasted.facts.summary(),
             "quotes": {str(line): redact_text(quotes[line]) for line in quoted if line in quotes},
             "input": {
@@ -87,12 +88,6 @@ def _product_memories() -> tuple[ProductMemory, ...]:
         for one in products()
         if not one.unified_memory
     )
-
-
-def _plain(value: Answer | Cause) -> dict[str, Any]:
-    tree: dict[str, Any] = msgspec.to_builtins(value)
-    tree["reason"] = redact_text(tree["reason"])
-    return tree
 
 
 def _what_it_is(pasted: Pasted) -> str:
@@ -127,4 +122,13 @@ def explain_stream(stream: BinaryIO, *, gpu: str | None = None) -> Explanation:
     """Explain what a stream of bytes holds, read once to its end."""
     pasted = read_paste(stream)
     stages, cause = judge(pasted, gpu=gpu, products=_product_memories())
-    return Explanation(pasted=pasted, stages=stages, cause=cause)
+    return Explanation(
+        pasted=pasted,
+        stages={name: _without_secrets(answer) for name, answer in stages.items()},
+        cause=_without_secrets(cause) if cause else None,
+    )
+
+
+def _without_secrets(told: Told) -> Told:
+    """Reasons quote lines of the paste."""
+    return msgspec.structs.replace(told, reason=redact_text(told.reason))

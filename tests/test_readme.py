@@ -59,9 +59,10 @@ def test_a_mistake_in_a_plan_is_answered_as_shown(tmp_path: Path) -> None:
     assert (done.stderr, done.stdout, done.returncode) == (answer, "", 2)
 
 
-def test_the_help_of_inspect_is_as_shown() -> None:
+@pytest.mark.parametrize("name", ["inspect", "explain"])
+def test_the_help_of_a_command_is_as_shown(name: str) -> None:
     """The help in README.md is what the program prints on 100 columns."""
-    command, _, answer = _block("console", "preflight inspect --help").partition("\n")
+    command, _, answer = _block("console", f"preflight {name} --help").partition("\n")
     words = shlex.split(command.removeprefix("$ preflight "))
     done = subprocess.run(
         [sys.executable, "-m", "preflight", *words],

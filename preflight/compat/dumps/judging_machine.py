@@ -224,8 +224,8 @@ def _of_versions(
         return Finding(
             stage="driver",
             status="unknown",
-            reason=f"driver {driver.value} is new enough for CUDA {toolkit} (from {floor}); whether "
-            "torch starts on it, the text does not tell",
+            reason=f"driver {driver.value} is new enough for CUDA {toolkit} (from {floor}); "
+            "whether torch starts on it, the text does not tell",
             lines=lines,
         )
     gpus = build.gpus or facts.gpus

@@ -110,6 +110,8 @@ class Source:
         number = self.num_lines + 1
         if final:
             self.num_lines = number
+        if not line:
+            return
         if len(line) <= LONGEST_LINE and "\\n" not in line:
             yield Line(number, unwrap(line))
             return
