@@ -19,7 +19,7 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
     """A card that a tool lists."""
 
     name: str
-    """As printed: ``NVIDIA A10``; ``GPU`` where a matrix gives no name."""
+    """As printed: ``NVIDIA A10``; ``card without a name`` in a matrix."""
     architecture: str | None = None
     """``sm_90`` or ``gfx942``, where the text or the name tells."""
     memory_MiB: int | None = None

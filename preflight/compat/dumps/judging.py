@@ -17,6 +17,7 @@ from preflight.compat.dumps.judging_build import (
 )
 from preflight.compat.dumps.judging_logs import judge_collectives, judge_hits
 from preflight.compat.dumps.judging_machine import (
+    NOT_VISIBLE,
     ProductMemory,
     judge_driver,
     judge_order,
@@ -164,7 +165,7 @@ def _gates(stage: str, found: list[Finding]) -> bool:
     """A missing card gates; slices or an odd count do not."""
     if stage != "order":
         return True
-    return any(one.status == "fail" and "no card is visible" in one.reason for one in found)
+    return any(one.status == "fail" and one.reason.startswith(NOT_VISIBLE) for one in found)
 
 
 def _first_cause(by_stage: dict[str, list[Finding]], answers: dict[str, Answer]) -> Cause | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -22,6 +23,9 @@ product's next larger kin is as near."""
 _HELD_SHARE = 0.10
 """Of a card's memory; below it lie a desktop and a driver's own needs."""
 _IDLE_PERCENT = 10
+_SLICE_NAME = re.compile(r"\bMIG \d+g\.\d+gb", re.IGNORECASE)
+NOT_VISIBLE = "no card is visible to this process"
+"""How a reason begins that gates everything on the card."""
 UNCOLLECTED = ("could not collect", "n/a", "no cuda", "none", "")
 NOT_A_VERSION = (
     "not a matter of versions: look whether /dev/nvidiactl, /dev/nvidia-uvm and /dev/nvidia0 exist "
@@ -62,9 +66,12 @@ def judge_order(facts: Facts, products: Sequence[ProductMemory] = ()) -> Iterato
             action=f"nvidia-smi -L or rocm-smi must list {len(bus)} as well",
             lines=tuple(one.line for one in bus[:8]),
         )
+    yield from _none_visible(facts)
     if not gpus:
         return
     for gpu in gpus:
+        if _SLICE_NAME.search(gpu.name):
+            yield from _slices((Reading(value=gpu.name, line=gpu.line),), [])
         yield from _odd_memory(gpu, products)
         if gpu.name.upper().startswith("GRID ") or "vGPU" in gpu.name:
             yield Finding(
@@ -82,9 +89,34 @@ def judge_order(facts: Facts, products: Sequence[ProductMemory] = ()) -> Iterato
     )
 
 
+def _none_visible(facts: Facts) -> Iterator[Finding]:
+    """torch is built for cards, and neither it nor the driver's tool sees one."""
+    for build in facts.builds:
+        words, available = build.gpu_words, build.available
+        if words is None or available is None or available.value != "False" or facts.gpus:
+            continue
+        if made_of(build).kind in ("cuda", "rocm") and not _is_version(build.driver):
+            yield Finding(
+                stage="order",
+                status="fail",
+                reason=f"{NOT_VISIBLE}: torch finds none, and no tool lists one",
+                action="nvidia-smi -L or rocminfo on the host, ls -l /dev/nvidia* /dev/kfd, env | "
+                "grep VISIBLE_DEVICES; in a container --gpus all, or --device /dev/kfd --device "
+                "/dev/dri",
+                lines=(available.line, words.line),
+            )
+
+
 def listed(facts: Facts) -> list[Gpu]:
-    """Cards that a tool lists, of the dump of torch that lists most, else of another tool."""
+    """Cards that a tool lists, of the dump of torch that lists most, else of another tool.
+
+    torch names AMD's cards on one line however many there are, and a matrix counts them.
+    """
     of_builds = max((build.gpus for build in facts.builds), key=len, default=())
+    if of_builds and all(gpu.tool == "topology" for gpu in facts.gpus):
+        is_one_product = len({gpu.name for gpu in of_builds}) == 1
+        missing = max(0, len(facts.gpus) - len(of_builds)) if is_one_product else 0
+        return [*of_builds, *of_builds[:1] * missing]
     return list(facts.gpus if len(facts.gpus) > len(of_builds) else of_builds)
 
 

@@ -33,7 +33,7 @@ class Topology:
         if text.startswith("GPU") and (found := _ROW.match(text)):
             if len(self._rows) < MOST:
                 self._rows.setdefault(
-                    found[1], Gpu(name=f"GPU{found[1]}", line=line.number, tool="topology")
+                    found[1], Gpu(name="card without a name", line=line.number, tool="topology")
                 )
         elif "ontroller" in text or "rocessing accel" in text:
             if (found := _LSPCI.match(text)) and len(self.pci_cards) < MOST:

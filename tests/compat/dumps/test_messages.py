@@ -86,6 +86,30 @@ def test_torch_and_card_of_amd(torch: str, hip: str, card: str, right: str) -> N
     assert {stage: found[stage] for stage in expected} == expected
 
 
+@pytest.mark.parametrize(
+    ("torch", "cuda", "hip"), [("2.7.0+cu126", "12.6", "N/A"), ("2.6.0+rocm6.2.4", "N/A", "6.2.1")]
+)
+def test_a_machine_on_which_nobody_sees_a_card(torch: str, cuda: str, hip: str) -> None:
+    """torch is built for cards and finds none, and no tool lists one: nothing was passed in."""
+    text = dump_of(torch, "Could not collect", cuda=cuda, hip=hip, available=False, count=0)
+    text = text.replace("configuration: \n\n", "configuration: Could not collect\n")
+    found = statuses(text)
+    assert (found["order"], found["driver"], found["kernel"]) == ("fail", "unknown", "unknown")
+
+
+def test_a_slice_is_known_by_its_name() -> None:
+    """torch.cuda.get_device_name() of a MIG device."""
+    text = dump_of("2.7.0+cu126", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", cuda="12.6", driver="550.1")
+    assert statuses(text)["order"] == "fail"
+
+
+def test_a_matrix_counts_the_cards_that_torch_names_once() -> None:
+    """AMD's cards stand on one line of the dump; the weights have a row for each."""
+    matrix = "".join(f"GPU{i}   0   15   15\n" for i in range(8))
+    text = dump_of("2.6.0+rocm6.2.4", "AMD Instinct MI300X (gfx942)", hip="6.2.41134") + matrix
+    assert explained(text).stages["order"].reason.startswith("listed: 8 x AMD Instinct MI300X")
+
+
 def test_a_card_named_on_the_command_line_stands_for_a_missing_one() -> None:
     """A list of packages names no card: --gpu does, and the build is judged on it."""
     text = "Versions of relevant libraries:\n[pip3] torch==2.6.0+cu124\n"
