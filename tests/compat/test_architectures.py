@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from preflight.compat.architectures import runs_on
+from preflight.compat.architectures import is_architecture, runs_on
 
 RUNS = [
     # The same capability, and later minor versions of the same major one.
@@ -45,6 +45,20 @@ RUNS = [
     ("gfx942", "gfx942:sramecc+:xnack-"),
     ("gfx942:sramecc+:xnack-", "gfx942"),
     ("gfx90a", "gfx90a"),
+    # A feature that the code does not name runs with either setting; one of the device that is
+    # not named is not known.
+    ("gfx90a:sramecc+", "gfx90a:sramecc+:xnack-"),
+    ("gfx90a:xnack-", "gfx90a:sramecc+"),
+    # Generic processors.
+    ("gfx9-4-generic", "gfx942"),
+    ("gfx9-4-generic", "gfx950:sramecc+:xnack-"),
+    ("gfx9-4-generic:xnack-", "gfx942:sramecc+:xnack-"),
+    ("gfx11-generic", "gfx1151"),
+    ("gfx12-generic", "gfx1201"),
+    # Jetson Thor under both of its numbers.
+    ("sm_101", "sm_110"),
+    ("sm_110", "sm_101"),
+    ("sm_101a", "sm_110"),
 ]
 
 DOES_NOT_RUN = [
@@ -77,6 +91,17 @@ DOES_NOT_RUN = [
     ("gfx942", "gfx950"),
     ("gfx942", "gfx94"),
     ("gfx94", "gfx942"),
+    ("gfx90a:xnack+", "gfx90a:sramecc+:xnack-"),
+    ("gfx942:sramecc-", "gfx942:sramecc+:xnack-"),
+    ("gfx9-4-generic", "gfx90a"),
+    ("gfx9-generic", "gfx942"),
+    ("gfx9-4-generic:xnack+", "gfx942:xnack-"),
+    ("gfx11-generic", "gfx1201"),
+    ("gfx12-generic", "gfx11-generic"),
+    ("sm_100", "sm_101"),
+    ("sm_101", "sm_103"),
+    ("lto_90", "sm_90"),
+    ("mach 0xfe", "gfx942"),
     ("gfx942", "sm_90"),
     ("sm_90", "gfx942"),
     ("", "sm_90"),
@@ -114,3 +139,20 @@ def test_one_target_of_many_is_enough(device: str, runs: bool) -> None:
 def test_no_code_runs_nowhere() -> None:
     """A build without device code runs on no device."""
     assert not runs_on([], "sm_90")
+
+
+@pytest.mark.parametrize(
+    "text", ["sm_75", "sm_100", "gfx942", "gfx90a", "gfx1100", "gfx942:sramecc+:xnack-"]
+)
+def test_names_of_architectures(text: str) -> None:
+    """What a device can be."""
+    assert is_architecture(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["sm_90a", "compute_90", "90", "sm_", "B200", "gfx", "gfx9-4-generic", "gfx942:other+", ""],
+)
+def test_names_of_something_else(text: str) -> None:
+    """Code can be built for sm_90a or a generic processor, and no device is one."""
+    assert not is_architecture(text)
