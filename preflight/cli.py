@@ -41,7 +41,7 @@ def program() -> None:
     """Ordered checks of a GPU machine through your own torch, and a report tied to the order.
 
     On a rented machine: preflight run --order ORD-1042 --plan plan.toml. Without a card:
-    preflight run --device cpu.
+    preflight run --device cpu, and preflight audit --gpu B200.
 
     Exit codes: 0 READY or REHEARSED, 1 NOT READY, 2 a flag or plan that cannot be used, 3
     INCONCLUSIVE, 4 a fault of preflight, 130 or 143 interrupted.
@@ -223,6 +223,46 @@ def list_(checks: tuple[str, ...], faults: bool, profiles: bool) -> None:
 
     folders = [checks_folder(), *map(Path, own_checks_folders(checks))]
     click.echo(path_table(list_checks(folders)), nl=False)
+
+
+@program.command()
+@click.option(
+    "--python", metavar="PATH", help="Interpreter or environment to look at.  [default: this one]"
+)
+@click.option(
+    "--site", metavar="DIR", help="Folder of packages; with --image-root, one of the image."
+)
+@click.option(
+    "--wheel", "is_wheel", is_flag=True, help="Look into the wheels that are named at the end."
+)
+@click.option("--image-root", metavar="DIR", help="Unpacked image.")
+@click.option("--gpu", multiple=True, metavar="NAME,...", help="For these GPUs, such as B200.")
+@click.option("--arch", multiple=True, metavar="ARCH,...", help="For these, such as sm_100.")
+@click.option("--driver", metavar="VERSION", help="NVIDIA driver of the machine that is meant.")
+@click.option("--package", multiple=True, metavar="NAME,...", help="Only these packages.")
+@click.option("--json", "as_json", is_flag=True, help="Write the audit as JSON.")
+@click.argument("wheels", nargs=-1, metavar="[FILE]...")
+@click.pass_context
+def audit(ctx: click.Context, /, python: str | None, as_json: bool, **flags: Any) -> None:
+    """Tell which GPUs run the device code of an environment, without a GPU.
+
+    Nothing of the environment is imported or loaded. Without --gpu and --arch the answer is for
+    the cards of this machine; where there are none, it is for all GPUs that preflight knows, and
+    code that is missing for one of them is no failure.
+
+    Exit codes: 0 fine or warnings, 1 a failure, 2 a flag that cannot be used, 3 a file that
+    could not be read.
+    """
+    from preflight.auditing.command import run_audit
+    from preflight.rendering import audit_json, audit_text
+
+    if python is not None:
+        from preflight.request import find_python
+
+        python = find_python(python)
+    found = run_audit(python=python, **flags)
+    click.echo((audit_json if as_json else audit_text).render(found), nl=False)
+    ctx.exit(found.exit_code)
 
 
 @program.command()

@@ -28,7 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("schemas", "path_table", "outputs", "run_folder"),
     ("engine", "progress", "first_plan"),
     ("request", "reading", "summary"),
-    ("inspection", "explanation"),
+    ("inspection", "explanation", "auditing"),
     ("cli",),
     ("__main__",),
 )

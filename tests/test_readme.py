@@ -59,7 +59,7 @@ def test_a_mistake_in_a_plan_is_answered_as_shown(tmp_path: Path) -> None:
     assert (done.stderr, done.stdout, done.returncode) == (answer, "", 2)
 
 
-@pytest.mark.parametrize("name", ["inspect", "explain"])
+@pytest.mark.parametrize("name", ["inspect", "audit", "explain"])
 def test_the_help_of_a_command_is_as_shown(name: str) -> None:
     """The help in README.md is what the program prints on 100 columns."""
     command, _, answer = _block("console", f"preflight {name} --help").partition("\n")
