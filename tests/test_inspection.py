@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +21,10 @@ from rich.console import Console
 from preflight.cli import program
 from preflight.errors import UsageError
 from preflight.events import Inventory
-from preflight.facts import Absence
+from preflight.facts import Absence, Card, Machine, Process
+from preflight.harness.inventory_child import without_secrets
 from preflight.inspection import Inspection, inspect_machine
+from preflight.records import Host
 from preflight.rendering.escaping import columns
 from preflight.rendering.machine_text import render_machine
 
@@ -162,3 +167,40 @@ def test_an_unanswered_look_without_a_word_still_says_what_to_do() -> None:
     inspection = Inspection(replace(machines.eight_h100(), looked_for=(), absences=(stuck,)))
     assert inspection.exit_code == 3
     assert inspection.trouble.startswith("the driver did not answer\n")
+
+
+TOKENS = {
+    "NCCL_AUTH_TOKEN": "hf_" + "Q7wErTyUiOpAsDfGhJkL" * 2,
+    "NCCL_SOCKET_IFNAME": "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2,
+    "HF_TOKEN": "hf_" + "Zx9Cv8Bn7Mm6Kk5Jj4Hh" * 2,
+    "PIP_INDEX_URL": "https://renter:s3cr3t-Pa55@packages.example/simple",
+}
+"""Secrets by a variable's name, by their shape in an allowed variable, and in others."""
+
+
+def test_no_secret_leaves_by_the_inventory() -> None:
+    """Tokens in allowed and other variables and in a pip address are in neither output."""
+    for flag in ((), ("--json",)):
+        done = subprocess.run(
+            [sys.executable, "-m", "preflight", "inspect", "--device", "cpu", *flag],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**os.environ, **TOKENS},
+        )
+        assert done.returncode == 0, done.stderr
+        assert "NCCL_SOCKET_IFNAME" in done.stdout
+        for secret in (*TOKENS.values(), "s3cr3t-Pa55"):
+            assert secret not in done.stdout + done.stderr
+
+
+def test_no_secret_leaves_by_the_names_of_processes() -> None:
+    """A token on another process's command line is taken out before the inventory is kept."""
+    token = "sk-proj-" + "A1b2C3d4E5f6G7h8" * 2
+    process = Process(pid=7, name=f"/usr/bin/train --api-key={token}", memory_GiB=1.0)
+    card = Card(device="gpu0", processes=(process,))
+    machine = Machine(node="n", cards=(card,))
+    kept = without_secrets(Inventory(host=Host(name="n"), nodes=(), machine=machine))
+    assert kept.machine is not None
+    (found,) = kept.machine.cards[0].processes
+    assert token not in str(found) and "/usr/bin/train" in str(found)

@@ -70,7 +70,7 @@ def main() -> None:
             tell(Asking(call=call))
 
         def early(inventory: Inventory) -> None:
-            tell(Early(inventory=_without_secrets(inventory)))
+            tell(Early(inventory=without_secrets(inventory)))
 
         if look.simulate is None:
             inventory = take_inventory(
@@ -81,11 +81,11 @@ def main() -> None:
                 inventory = simulated_inventory(
                     look.simulate, Path(folder), say=say, early=early, paths=look.paths
                 )
-        tell(Whole(inventory=_without_secrets(inventory)))
+        tell(Whole(inventory=without_secrets(inventory)))
     sys.exit(0)
 
 
-def _without_secrets(inventory: Inventory) -> Inventory:
+def without_secrets(inventory: Inventory) -> Inventory:
     """The facts as they may be kept: names of processes, lines of a log, sources of a mount."""
     if inventory.machine is None:
         return inventory
