@@ -169,7 +169,7 @@ def redact_facts(value: Any) -> Any:
         return redact_text(value)
     if isinstance(value, dict):
         return {key: redact_facts(item) for key, item in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [redact_facts(item) for item in value]
     return value
 

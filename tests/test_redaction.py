@@ -13,6 +13,7 @@ from preflight.redaction import (
     REDACTED,
     environment_facts,
     redact_argv,
+    redact_facts,
     redact_text,
     redact_value,
 )
@@ -275,3 +276,9 @@ def test_time_is_linear_in_the_text(unit: str) -> None:
     started = time.process_time()
     redact_text(text, home="/home/alice")
     assert time.process_time() - started < 10
+
+
+def test_facts_in_tuples_are_redacted_too() -> None:
+    """Frozen records hold tuples, and what lies in them is kept no less than what lies in lists."""
+    token = "hf_" + "Q7wErTyUiOpAsDfGhJkL" * 2
+    assert token not in str(redact_facts({"processes": ({"name": f"train {token}"},)}))
