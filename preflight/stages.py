@@ -30,7 +30,7 @@ STAGES: tuple[Stage, ...] = (
         name="order",
         scope="host",
         phase="host",
-        proves="count and product of the cards as bought are as found",
+        proves="count, product, memory and link of the cards are as bought",
     ),
     Stage(
         name="driver",
@@ -43,7 +43,7 @@ STAGES: tuple[Stage, ...] = (
         name="system",
         scope="host",
         phase="host",
-        proves="memory, shared memory and limits of the host let the later stages run",
+        proves="cards, links and host are healthy, and let the later stages run",
     ),
     Stage(
         name="arch",
