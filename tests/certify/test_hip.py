@@ -54,6 +54,7 @@ def machine(tmp_path: Path) -> tuple[str, ...]:
     return around
 
 
+@pytest.mark.long
 def test_amd_cards_and_torch_are_joined(
     libraries: Libraries, tmp_path: Path, machine: tuple[str, ...]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from fakegpu.build import Libraries
 
 from certify.command import plan_text, run_command
@@ -26,6 +27,7 @@ def test_a_driver_that_is_too_old_fails_with_its_floor(
     )
 
 
+@pytest.mark.long
 def test_hidden_cards_are_named(libraries: Libraries, tmp_path: Path) -> None:
     """A card that CUDA_VISIBLE_DEVICES hides is missing, and the variable is told."""
     run = run_command(
@@ -37,6 +39,7 @@ def test_hidden_cards_are_named(libraries: Libraries, tmp_path: Path) -> None:
     assert "hidden: gpu0 (NVIDIA H100 80GB HBM3) by CUDA_VISIBLE_DEVICES=1" in count.reason
 
 
+@pytest.mark.long
 def test_the_card_that_is_shown_keeps_its_name(libraries: Libraries, tmp_path: Path) -> None:
     """torch calls the second card cuda:0 when the first is hidden; by UUID it stays gpu1.
 
@@ -51,6 +54,7 @@ def test_the_card_that_is_shown_keeps_its_name(libraries: Libraries, tmp_path: P
     assert [(d.name, d.torch_device) for d in run.record.devices] == [("gpu1", "cuda:0")]
 
 
+@pytest.mark.long
 def test_a_missing_card_fails_the_count(libraries: Libraries, tmp_path: Path) -> None:
     """Three bought, two there: both are listed with their PCI addresses."""
     run = run_command(libraries, tmp_path, plan=plan_text(gpus=3), only="order", **TWO)
@@ -59,6 +63,7 @@ def test_a_missing_card_fails_the_count(libraries: Libraries, tmp_path: Path) ->
     assert count.reason.startswith("2 of 3 H100 were found: gpu0 0000:01:00.0, gpu1 0000:02:00.0")
 
 
+@pytest.mark.long
 def test_a_card_of_another_product_is_named(libraries: Libraries, tmp_path: Path) -> None:
     """One A100 among two H100 fails order.product by its name; the count is right."""
     names = "NVIDIA H100 80GB HBM3|NVIDIA A100-SXM4-80GB"
