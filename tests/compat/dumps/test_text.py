@@ -98,6 +98,7 @@ def test_a_line_of_50_MB_is_read_in_pieces() -> None:
     assert total > 0.99 * 50_000_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pattern", [b"host:1:1 [0] NCCL INFO words\n", b"x", b"\x00", b" ", b"\r"])
 def test_memory_does_not_grow_with_the_input(pattern: bytes) -> None:
     """8 MB are read in the memory of a few blocks."""
