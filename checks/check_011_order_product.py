@@ -55,7 +55,7 @@ def check_product(situation: Situation, result: Result) -> None:
             "compare the name with the seller's offer: it may be another version of the product",
         )
     elif len({_name(situation, device) for device in devices}) > 1:
-        result.warn(
+        result.fail(
             f"{bought} was bought, and the cards are not alike: {_grouped(situation, devices)}",
             claim(situation.order, "cards of more than one product came", devices, cards),
         )

@@ -160,7 +160,7 @@ def test_cards_that_are_not_alike_are_told() -> None:
     """H100 was bought without a form: both forms pass, and not both together."""
     devices = card(0), card(1, product="NVIDIA H100 PCIe")
     result = compared("H100", *devices)
-    assert result.status == "warn"
+    assert result.status == "fail"
     assert result.reason == (
         "H100 was bought, and the cards are not alike: gpu0 is NVIDIA H100 80GB HBM3; gpu1 is "
         "NVIDIA H100 PCIe"
