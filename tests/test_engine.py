@@ -9,37 +9,22 @@ from pathlib import Path
 
 import pytest
 from faults.runs import (
+    GOOD,
+    GRANDCHILD,
+    LATE,
     check_text,
     command,
     nothing_runs,
     preflight,
+    record_of,
     run_engine,
+    statuses,
     write_checks,
 )
 
 from preflight import engine
 from preflight.errors import CheckContractError, UsageError
 from preflight.harness.journal import FILE_NAME, read_journal
-from preflight.records import Record, decode_record
-
-GOOD = check_text("good", "result.note('well')", arguments="result")
-SLEEP = check_text("sleeps", "time.sleep(600)", deadline="10m")
-LATE = check_text("late", stage="collective")
-GRANDCHILD = """
-import subprocess
-subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
-"""
-
-
-def record_of(folder: Path) -> Record:
-    """The record in the folder of a run."""
-    path = folder / "record.json"
-    return decode_record(path.read_bytes(), where=str(path))
-
-
-def statuses(record: Record) -> dict[str, str]:
-    """Check to status."""
-    return {check.id: check.status for check in record.checks}
 
 
 def test_a_run_leaves_its_folder(tmp_path: Path) -> None:

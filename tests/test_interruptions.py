@@ -12,7 +12,11 @@ from pathlib import Path
 import msgspec
 import pytest
 from faults.runs import (
+    GOOD,
+    GRANDCHILD,
+    LATE,
     MODULES,
+    SLEEP,
     Command,
     check_text,
     command,
@@ -21,7 +25,9 @@ from faults.runs import (
     one,
     options,
     preflight,
+    record_of,
     run_engine,
+    statuses,
     wait_until,
     write_checks,
 )
@@ -29,26 +35,6 @@ from faults.runs import (
 from preflight import engine
 from preflight.errors import RecordError
 from preflight.reading import read_source
-from preflight.records import Record, decode_record
-
-GOOD = check_text("good", "result.note('well')", arguments="result")
-SLEEP = check_text("sleeps", "time.sleep(600)", deadline="10m")
-LATE = check_text("late", stage="collective")
-GRANDCHILD = """
-import subprocess
-subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
-"""
-
-
-def record_of(folder: Path) -> Record:
-    """The record in the folder of a run."""
-    path = folder / "record.json"
-    return decode_record(path.read_bytes(), where=str(path))
-
-
-def statuses(record: Record) -> dict[str, str]:
-    """Check to status."""
-    return {check.id: check.status for check in record.checks}
 
 
 @pytest.mark.parametrize(

@@ -304,3 +304,23 @@ def preflight(*arguments: str, **fields: Any) -> subprocess.CompletedProcess[str
 def as_json(value: Any) -> Any:
     """A value as it looks after a trip through JSON."""
     return json.loads(json.dumps(value))
+
+
+GOOD = check_text("good", "result.note('well')", arguments="result")
+SLEEP = check_text("sleeps", "time.sleep(600)", deadline="10m")
+LATE = check_text("late", stage="collective")
+GRANDCHILD = """
+import subprocess
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+"""
+
+
+def record_of(folder: Path) -> Record:
+    """The record in the folder of a run."""
+    path = folder / "record.json"
+    return decode_record(path.read_bytes(), where=str(path))
+
+
+def statuses(record: Record) -> dict[str, str]:
+    """Check to status."""
+    return {check.id: check.status for check in record.checks}
